@@ -1,0 +1,3 @@
+"""Whilly: a control plane for AI coding agents."""
+
+__version__ = "5.0.0.dev0"

@@ -1,0 +1,1 @@
+"""One file per agent CLI, over one protocol."""

@@ -1,0 +1,1 @@
+"""Typer: one file per group of commands."""

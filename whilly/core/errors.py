@@ -1,0 +1,71 @@
+"""The family of errors a caller may want to tell apart.
+
+WhillyError
+├── PlanRejected        a plan cannot be accepted as written
+├── UnknownPlan         there is no plan by that name
+├── UnknownTask         there is no task by that name
+├── IllegalTransition   this cannot happen to a task in this status
+├── LeaseLost           a report names an epoch that is no longer the task's own
+├── ConflictingReport   the same attempt was already finished with a different report
+├── Refused             a person's request that the rules do not allow, with the reason
+└── SchemaMismatch      the database is older or newer than this program
+"""
+
+
+class WhillyError(Exception):
+    """Something that a person can understand and act on; its text is one sentence fit to be shown."""
+
+
+class PlanRejected(WhillyError):
+    """A plan cannot be accepted as written."""
+
+
+class UnknownPlan(WhillyError):
+    """There is no plan by that name."""
+
+    def __init__(self, plan: str) -> None:
+        super().__init__(f"There is no plan {plan!r}; `whilly plan list` shows those that exist.")
+        self.plan = plan
+
+
+class UnknownTask(WhillyError):
+    """There is no task by that name."""
+
+    def __init__(self, plan: str, task: str) -> None:
+        super().__init__(f"Plan {plan!r} has no task {task!r}; `whilly plan show {plan}` lists its tasks.")
+        self.plan = plan
+        self.task = task
+
+
+class IllegalTransition(WhillyError):
+    """This cannot happen to a task in this status."""
+
+    def __init__(self, task: str, status: str, happening: str) -> None:
+        super().__init__(f"Task {task} is {status}, so {happening} cannot happen to it now.")
+        self.task = task
+        self.status = status
+        self.happening = happening
+
+
+class LeaseLost(WhillyError):
+    """A report names an epoch that is no longer the task's own: somebody else may be working on it."""
+
+    def __init__(self, task: str, epoch: int, current: int) -> None:
+        super().__init__(
+            f"Attempt {epoch} of task {task} is over (its current epoch is {current}); stop working on it."
+        )
+        self.task = task
+        self.epoch = epoch
+        self.current = current
+
+
+class ConflictingReport(WhillyError):
+    """The same attempt was already finished with a different report."""
+
+
+class Refused(WhillyError):
+    """A person's request that the rules do not allow."""
+
+
+class SchemaMismatch(WhillyError):
+    """The database is older or newer than this program."""

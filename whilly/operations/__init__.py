@@ -1,0 +1,1 @@
+"""What can be done: one verb per file, one transaction each."""

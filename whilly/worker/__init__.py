@@ -1,0 +1,1 @@
+"""Claims tasks, runs agents, gathers proof, reports."""

@@ -1,0 +1,1 @@
+"""Private clones and the trusted side of git."""
