@@ -7,6 +7,15 @@ from whilly.core.plan import Check, RepoTarget, TaskSpec
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptKey:
+    """Names one attempt. Every write of its worker carries it, so that one that was given up cannot report."""
+
+    plan: str
+    task: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prerequisite:
     """A finished task whose result the work starts from."""
 
@@ -53,3 +62,8 @@ class Assignment:
     repository: str = ""
     """Path of the local repository that `whilly run` was started on; empty when a repo target is given."""
     repo_target: RepoTarget | None = None
+
+    @property
+    def key(self) -> AttemptKey:
+        """Names the attempt that this assignment starts."""
+        return AttemptKey(self.plan, self.spec.id, self.epoch)
