@@ -1,0 +1,38 @@
+"""Ways to reach a control plane."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import httpx2
+
+from whilly import __version__
+from whilly.wire.protocol import HEADER, VERSION
+
+Application = Callable[
+    [
+        MutableMapping[str, Any],
+        Callable[[], Awaitable[MutableMapping[str, Any]]],
+        Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+"""An ASGI application."""
+
+
+def in_process(application: Application, token: str = "") -> httpx2.AsyncClient:
+    """A client of a control plane that runs in this very process: same routes and JSON, no socket."""
+    transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=_headers(token))
+
+
+def over_network(url: str, token: str) -> httpx2.AsyncClient:
+    """A client of the control plane at `url`. How long an answer may take is decided for each request."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30)
+    return httpx2.AsyncClient(base_url=url, headers=_headers(token), timeout=None, limits=limits)
+
+
+def _headers(token: str) -> dict[str, str]:
+    headers = {HEADER: str(VERSION), "User-Agent": f"whilly/{__version__}"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    return headers
