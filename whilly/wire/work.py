@@ -59,6 +59,8 @@ class AttemptEvent:
     type: str
     payload: dict[str, Any] = field(default_factory=dict)
     detail: dict[str, Any] | None = None
+    number: int = 0
+    """Counts the attempt's events from 1 without gaps, so that a repeated one is stored once; 0: not counted."""
 
 
 @dataclass(frozen=True, slots=True)
