@@ -1,0 +1,1 @@
+"""A small bookshop: what it sells, what it has, what it costs."""
