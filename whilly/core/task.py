@@ -46,5 +46,7 @@ class Task:
     """All attempts so far, unknown costs at their reservation."""
     reason: str = ""
     """Why it waits, stands still or failed; empty when there is nothing to say."""
+    blocked_by: str = ""
+    """The failed or skipped prerequisite that blocks it; empty when something else does."""
     result_commit: str = ""
     result_branch: str = ""

@@ -1,0 +1,209 @@
+"""Hand ready tasks to workers."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from whilly.core import budget
+from whilly.core.assignment import Assignment, EarlierAttempt, Prerequisite
+from whilly.core.events import Claimed
+from whilly.core.evidence import CheckResult
+from whilly.core.money import Micros
+from whilly.core.plan import RepoTarget, checks_of
+from whilly.store.database import Database
+from whilly.store.specs import checks_from, from_json, spec_from
+from whilly.store.tasks import task_from
+from whilly.store.transaction import Transaction
+from whilly.wire.work import ClaimRequest
+
+Ask = tuple[str, ClaimRequest]
+"""Who asks, and for what."""
+
+
+async def claim_tasks(database: Database, asks: Sequence[Ask], lease: timedelta) -> list[Assignment | None]:
+    """Hand each request the best task that may start now, or None; requests for the same plan share the work.
+
+    A claim id that is held already gets the same assignment again.
+    """
+    answers: dict[str, Assignment] = {}
+    for (plan, agents), alike in _by_kind(asks).items():
+        claimed = await database.transact(partial(_claim, plan=plan, agents=agents, asks=alike, lease=lease))
+        answers.update(claimed)
+    return [answers.get(request.claim_id) for _, request in asks]
+
+
+def _by_kind(asks: Sequence[Ask]) -> dict[tuple[str, tuple[str, ...]], list[Ask]]:
+    kinds: dict[tuple[str, tuple[str, ...]], list[Ask]] = {}
+    for worker, request in asks:
+        kinds.setdefault((request.plan, request.agents), []).append((worker, request))
+    return kinds
+
+
+async def _claim(
+    tx: Transaction, plan: str, agents: tuple[str, ...], asks: list[Ask], lease: timedelta
+) -> dict[str, Assignment]:
+    granted: dict[str, Any] = {}
+    waiting = {request.claim_id: worker for worker, request in asks}
+    while waiting:
+        rows = await tx.fetch("next_ready_tasks", plan, len(waiting), list(agents), list(waiting))
+        for row in [row for row in rows if row["claim_id"] is not None]:
+            if waiting.pop(row["claim_id"], None) == row["worker_id"]:
+                granted[row["claim_id"]] = row
+        ready = await _with_free_files(tx, [row for row in rows if row["claim_id"] is None])
+        if not ready or not await _grant(tx, ready, waiting, granted, lease):
+            break
+        if not any(row["key_files"] for row in rows):
+            break
+    return await _assignments(tx, granted, lease)
+
+
+async def _with_free_files(tx: Transaction, rows: list[Any]) -> list[Any]:
+    """The rows whose key files nobody else works on, having taken those files."""
+    wanted: dict[tuple[str, str], Any] = {}
+    chosen = []
+    for row in rows:
+        files = {(row["files_in"], path) for path in row["key_files"]}
+        if files.isdisjoint(wanted):
+            wanted.update(dict.fromkeys(files, row))
+            chosen.append(row)
+    if not wanted:
+        return chosen
+    held = await tx.fetch(
+        "hold_files",
+        [repository for repository, _ in wanted],
+        [path for _, path in wanted],
+        [row["plan_id"] for row in wanted.values()],
+        [row["id"] for row in wanted.values()],
+    )
+    counts: dict[str, int] = {}
+    for taken in held:
+        counts[taken["task_id"]] = counts.get(taken["task_id"], 0) + 1
+    lost = [row for row in chosen if row["key_files"] and counts.get(row["id"], 0) < len(set(row["key_files"]))]
+    if lost:
+        await _free_files(tx, lost)
+    return [row for row in chosen if row not in lost]
+
+
+async def _free_files(tx: Transaction, rows: list[Any]) -> None:
+    await tx.execute("release_files", [row["plan_id"] for row in rows], [row["id"] for row in rows])
+
+
+async def _grant(
+    tx: Transaction, ready: list[Any], waiting: dict[str, str], granted: dict[str, Any], lease: timedelta
+) -> bool:
+    """Claim the rows for those who wait, as far as the plan's budget goes; whether anything was claimed."""
+    plan = ready[0]["plan_id"]
+    left = await _money_left(tx, ready[0])
+    reserved_in_plan: Micros = 0
+    opened = []
+    unpaid = []
+    for row in ready:
+        wanted = budget.reservation(left, row["budget_micros"], row["spent_micros"])
+        if wanted is None or not waiting:
+            unpaid.append(row)
+            continue
+        claim_id = next(iter(waiting))
+        worker = waiting.pop(claim_id)
+        task = tx.record(task_from(row), Claimed(worker, claim_id, row["now"], lease, wanted))
+        granted[claim_id] = {**row, "epoch": task.epoch, "reserved_micros": wanted}
+        opened.append((task, worker, row["now"]))
+        if left is not None:
+            left -= wanted
+            reserved_in_plan += wanted
+    if unpaid:
+        await _free_files(tx, unpaid)
+    if not opened:
+        return False
+    await tx.flush()
+    await tx.execute(
+        "open_attempts",
+        [task.plan for task, _, _ in opened],
+        [task.id for task, _, _ in opened],
+        [task.epoch for task, _, _ in opened],
+        [worker for _, worker, _ in opened],
+        [at for _, _, at in opened],
+    )
+    if reserved_in_plan:
+        await tx.execute("reserve_budget", plan, reserved_in_plan)
+    return True
+
+
+async def _money_left(tx: Transaction, row: Any) -> Micros | None:
+    if row["plan_budget_micros"] is None:
+        return None
+    (money,) = await tx.fetch("lock_plan_budget", row["plan_id"])
+    return budget.available(money["budget_micros"], money["spent_micros"], money["reserved_micros"])
+
+
+async def _assignments(tx: Transaction, granted: dict[str, Any], lease: timedelta) -> dict[str, Assignment]:
+    prerequisites = await _prerequisites(tx, [row for row in granted.values() if row["needs"]])
+    earlier = await _earlier(tx, [row for row in granted.values() if row["reason"]])
+    return {
+        claim_id: _assignment(row, claim_id, lease, prerequisites.get(row["id"], ()), earlier.get(row["id"]))
+        for claim_id, row in granted.items()
+    }
+
+
+def _assignment(
+    row: Any, claim_id: str, lease: timedelta, prerequisites: tuple[Prerequisite, ...], earlier: EarlierAttempt | None
+) -> Assignment:
+    spec = spec_from(row["spec"])
+    return Assignment(
+        plan=row["plan_id"],
+        project=row["project"],
+        spec=spec,
+        epoch=row["epoch"],
+        claim_id=claim_id,
+        lease_seconds=lease.total_seconds(),
+        checks=checks_of(checks_from(row["plan_checks"]), spec.checks),
+        agent=row["agent"],
+        timeout_minutes=spec.timeout_minutes or row["plan_timeout_minutes"],
+        limit=budget.limit(row["plan_budget_micros"], row["budget_micros"], row["reserved_micros"]),
+        prerequisites=prerequisites,
+        earlier=earlier,
+        repository=row["plan_repository"],
+        repo_target=_repo_target(row),
+    )
+
+
+def _repo_target(row: Any) -> RepoTarget | None:
+    if not row["repository"]:
+        return None
+    targets = from_json(tuple[RepoTarget, ...], row["repo_targets"])
+    return next((target for target in targets if target.id == row["repository"]), None)
+
+
+async def _prerequisites(tx: Transaction, rows: list[Any]) -> dict[str, tuple[Prerequisite, ...]]:
+    found: dict[str, tuple[Prerequisite, ...]] = {}
+    if rows:
+        for result in await tx.fetch("prerequisite_results", rows[0]["plan_id"], [row["id"] for row in rows]):
+            one = Prerequisite(result["id"], result["result_commit"], result["result_branch"])
+            found[result["task_id"]] = (*found.get(result["task_id"], ()), one)
+    return found
+
+
+async def _earlier(tx: Transaction, rows: list[Any]) -> dict[str, EarlierAttempt]:
+    if not rows:
+        return {}
+    last = await tx.fetch("last_attempts", rows[0]["plan_id"], [row["id"] for row in rows])
+    return {row["task_id"]: earlier_from(row) for row in last}
+
+
+def earlier_from(row: Any) -> EarlierAttempt:
+    """What the next attempt has to know about an ended one."""
+    checks = from_json(tuple[CheckResult, ...], row["checks"])
+    return EarlierAttempt(
+        epoch=row["epoch"],
+        outcome=row["outcome"],
+        reason=row["reason"],
+        head_commit=row["head_commit"],
+        kept_ref=row["kept_ref"],
+        failing_output="\n\n".join(_shown(check) for check in checks if not check.passed),
+        comment=row["comment"],
+    )
+
+
+def _shown(check: CheckResult) -> str:
+    cut = "\n[…]\n" if check.output_tail else ""
+    return f"$ {check.command}\n{check.output_head}{cut}{check.output_tail}".rstrip()

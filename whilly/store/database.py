@@ -1,0 +1,99 @@
+"""Connections to Postgres, and the one way to change something: a transaction."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar
+
+import asyncpg
+
+from whilly.core.errors import SchemaMismatch
+from whilly.store import schema
+from whilly.store.statements import statement
+from whilly.store.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_SESSION = {
+    "application_name": "whilly",
+    # Statements with arrays are planned anew at every call otherwise, which costs more than running them.
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+    "idle_in_transaction_session_timeout": "60s",
+}
+
+RETRIES = 5
+"""How often a transaction that lost a race (deadlock, one claim asked twice) is tried again."""
+
+
+class Database:
+    """A pool of connections to one database whose schema fits this program."""
+
+    def __init__(self, pool: Any, url: str) -> None:
+        self._pool = pool
+        self.url = url
+
+    @classmethod
+    async def open(cls, url: str, *, size: int = 10) -> Self:
+        """Connect. Raises SchemaMismatch, with the command that mends it, unless the schema is this program's."""
+        # `reset`: a pool's reset query doubles Postgres' work per statement, and we leave nothing behind to reset.
+        pool = await asyncpg.create_pool(
+            url, min_size=1, max_size=size, server_settings=_SESSION, reset=_leave_as_it_is, command_timeout=60
+        )
+        try:
+            async with pool.acquire() as connection:
+                found, wanted = await schema.version_of(connection), schema.head()
+        except BaseException:
+            pool.terminate()
+            raise
+        if found != wanted:
+            await pool.close()
+            raise SchemaMismatch(
+                f"The database has schema {found or 'none'}, this program needs {wanted}; run `whilly db upgrade`."
+            )
+        return cls(pool, url)
+
+    async def close(self) -> None:
+        """Give all connections back."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Any]:
+        """A connection for reading, or for a conversation of its own such as LISTEN."""
+        async with self._pool.acquire() as connection:
+            yield connection
+
+    async def fetch(self, name: str, *arguments: object) -> list[Any]:
+        """The rows that one statement of `store/sql` gives."""
+        async with self._pool.acquire() as connection:
+            return list(await connection.fetch(statement(name), *arguments))
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """One unit of work: everything recorded in it is stored together, or nothing is."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            transaction = Transaction(connection)
+            yield transaction
+            await transaction.flush()
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[Result]]) -> Result:
+        """Do the work in a transaction, again when Postgres says that it lost a race."""
+        for remaining in reversed(range(RETRIES)):
+            try:
+                async with self.transaction() as transaction:
+                    return await work(transaction)
+            except (
+                asyncpg.DeadlockDetectedError,
+                asyncpg.SerializationError,
+                asyncpg.UniqueViolationError,
+            ) as lost_race:
+                if not remaining:
+                    raise
+                log.info("a transaction lost a race and is tried again: %s", lost_race)
+        raise AssertionError("unreachable")
+
+
+async def _leave_as_it_is(_connection: object) -> None:
+    """Nothing to reset."""

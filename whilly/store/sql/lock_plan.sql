@@ -1,0 +1,2 @@
+-- The row of plan $1, locked.
+select * from plans where id = $1 for update

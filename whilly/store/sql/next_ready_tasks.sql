@@ -1,0 +1,50 @@
+-- At most $2 tasks of plan $1 that may start now, best first, locked; tasks already held by the claims $4 come with them.
+-- The CTE is materialized: inlined into a join, LIMIT with SKIP LOCKED can lock more rows than it returns.
+with candidate as materialized (
+    select t.plan_id, t.id
+    from tasks t
+    join plans p on p.id = t.plan_id
+    cross join control c
+    where t.plan_id = $1
+        and t.status = 'PENDING'
+        and t.unmet = 0
+        and (t.parked_until is null or t.parked_until <= clock_timestamp())
+        and (t.agent = '' or t.agent = any($3::text[]))
+        and (t.review <> 'before' or t.approved)
+        and (t.budget_micros is null or t.spent_micros < t.budget_micros)
+        and (
+            t.key_files = '{}'
+            or not exists (
+                select from held_files h
+                where h.repository = coalesce(nullif(t.repository, ''), nullif(p.repository, ''), p.id)
+                    and h.path = any(t.key_files)
+            )
+        )
+        and p.paused_reason is null
+        and c.paused_reason is null
+        and (p.budget_micros is null or p.spent_micros + p.reserved_micros < p.budget_micros)
+    order by t.priority, t.position
+    limit $2
+    for update of t skip locked
+),
+chosen as (
+    select plan_id, id from candidate
+    union all
+    select plan_id, id from tasks where claim_id = any($4::text[])
+)
+select
+    t.*,
+    s.spec,
+    p.project,
+    p.checks as plan_checks,
+    p.timeout_minutes as plan_timeout_minutes,
+    p.budget_micros as plan_budget_micros,
+    p.repository as plan_repository,
+    p.repo_targets,
+    coalesce(nullif(t.repository, ''), nullif(p.repository, ''), p.id) as files_in,
+    clock_timestamp() as now
+from chosen c
+join tasks t on t.plan_id = c.plan_id and t.id = c.id
+join specs s on s.plan_id = t.plan_id and s.task_id = t.id
+join plans p on p.id = t.plan_id
+order by t.priority, t.position

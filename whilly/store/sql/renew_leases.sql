@@ -1,0 +1,26 @@
+-- Extends leases by $4 seconds, but only those of the epoch named; says what each attempt may spend and whether to stop.
+with asked as (
+    select * from unnest($1::text[], $2::text[], $3::int[], $5::text[], $6::text[])
+        as r (plan_id, task_id, epoch, phase, last_line)
+),
+locked as materialized (
+    select t.plan_id, t.id, t.epoch, a.phase, a.last_line
+    from asked a
+    join tasks t on t.plan_id = a.plan_id and t.id = a.task_id and t.epoch = a.epoch
+    where t.claim_id is not null
+    order by t.plan_id, t.id
+    for update of t
+),
+seen as (
+    update attempts a
+    set last_seen = clock_timestamp(), phase = l.phase, last_line = l.last_line
+    from locked l
+    where a.plan_id = l.plan_id and a.task_id = l.id and a.epoch = l.epoch
+)
+update tasks t
+set lease_until = greatest(t.lease_until, clock_timestamp() + make_interval(secs => $4))
+from locked l
+join plans p on p.id = l.plan_id
+where t.plan_id = l.plan_id and t.id = l.id
+returning t.plan_id, t.id, t.epoch, t.cancel_requested, t.reserved_micros, t.budget_micros, t.spent_micros,
+    p.budget_micros as plan_budget_micros
