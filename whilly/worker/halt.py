@@ -1,0 +1,42 @@
+"""Why an attempt has to end before its agent thinks so."""
+
+import asyncio
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """What ended an attempt from outside."""
+
+    SHUTDOWN = "shutdown"
+    """The worker was told to stop."""
+    CANCELLED = "cancelled"
+    """A person cancelled the task."""
+    LEASE_LOST = "lease_lost"
+    """The control plane said that the attempt is not this worker's any more."""
+    OUT_OF_CONTACT = "out_of_contact"
+    """The lease could be given away soon, and no heartbeat was answered."""
+    OVER_BUDGET = "over_budget"
+    """The agent has spent what it may."""
+
+
+class Halt:
+    """The order to end, given once: the first cause is the one that counts. Serves agents as their stop signal."""
+
+    def __init__(self) -> None:
+        self._given = asyncio.Event()
+        self.cause: Cause | None = None
+        self.reason = ""
+
+    def because(self, cause: Cause, reason: str) -> None:
+        """Give the order; `reason` is a sentence for people."""
+        if self.cause is None:
+            self.cause, self.reason = cause, reason
+            self._given.set()
+
+    def is_set(self) -> bool:
+        """Whether the attempt shall end now."""
+        return self._given.is_set()
+
+    async def wait(self) -> object:
+        """Return when the order was given."""
+        return await self._given.wait()
