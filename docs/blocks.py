@@ -1,0 +1,96 @@
+"""The generated parts of the documentation, each made from the code that it describes."""
+
+import inspect
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from whilly.core import errors, events, lifecycle
+from whilly.core.money import MICROS_PER_USD
+from whilly.core.outcome import BACK_OFF_SECONDS, ENDINGS, MAX_ATTEMPTS, Outcome, Remedy
+
+FOLLOWS = {
+    Remedy.JUDGE: "the evidence decides",
+    Remedy.RETRY: "another attempt at once",
+    Remedy.BACK_OFF: "another attempt after a wait",
+    Remedy.PARK: "waits as long as the provider says",
+    Remedy.RETURN: "back to the queue",
+    Remedy.PERSON: "BLOCKED until a person acts",
+    Remedy.FAIL: "FAILED",
+}
+COUNTED = {
+    Remedy.RETRY: True,
+    Remedy.BACK_OFF: True,
+    Remedy.JUDGE: True,
+    Remedy.PARK: False,
+    Remedy.RETURN: False,
+    Remedy.PERSON: True,
+    Remedy.FAIL: True,
+}
+
+NOON = datetime(2031, 3, 2, 12, tzinfo=UTC)
+
+SAMPLES: tuple[events.TaskEvent, ...] = (
+    events.Claimed("laptop-1", "c-7f3a", NOON, timedelta(seconds=60), MICROS_PER_USD // 2),
+    events.Started("claude", "9fceb02d"),
+    events.Completed("laptop-1", "3b18e512", "whilly/bookshop/isbn", 42_000),
+    events.Failed(Outcome.NO_CHANGES, "Nothing differs from the base commit."),
+    events.Released(Outcome.CHECKS_FAILED, "Required check 'unit' failed: exit code 1.", repair=True),
+    events.ReviewRequested(
+        "result", "The result is verified and waits for a person.", "3b18e512", "whilly/bookshop/discounts"
+    ),
+    events.ReviewApproved("ida", "Looks right."),
+    events.ReviewRejected("ida", "We do not give discounts."),
+    events.ChangesRequested("ida", "From 40.00 on, please."),
+    events.PrerequisiteDone("isbn"),
+    events.Blocked("basket, which it needs, is FAILED: Nothing differs from the base commit.", "basket"),
+    events.Unblocked("basket"),
+    events.Skipped("decision_gate_failed", ("acceptance_criteria",)),
+    events.Retried("ida"),
+    events.Reset(unmet=2),
+    events.CancelRequested("ida"),
+)
+"""One of each kind, so that the reference shows real payloads."""
+
+
+def task_events() -> str:
+    """Every event of the state machine with its payload."""
+    parts = []
+    for sample in SAMPLES:
+        payload = json.dumps(sample.payload(), indent=2, ensure_ascii=False)
+        parts.append(f"### `{sample.type}`\n\n{inspect.getdoc(type(sample))}\n\n```json\n{payload}\n```")
+    return "\n\n".join(parts)
+
+
+def lifecycle_drawing() -> str:
+    """The state machine, drawn."""
+    return f"```mermaid\n{lifecycle.diagram()}```"
+
+
+def failure_catalogue() -> str:
+    """Every way an attempt can end."""
+    rows = [
+        f"| `{outcome.value}` | {ending.means} | {FOLLOWS[ending.remedy]} | "
+        f"{'yes' if COUNTED[ending.remedy] else 'no'} | {ending.advice} |"
+        for outcome, ending in ENDINGS.items()
+    ]
+    waits = ", ".join(str(seconds) for seconds in BACK_OFF_SECONDS)
+    table = "\n".join(["| outcome | what it means | what follows | counts | what you can do |", "|---|---|---|---|---|", *rows])
+    return (
+        f"{table}\n\nA task gets at most {MAX_ATTEMPTS} attempts that count; then it is FAILED. "
+        f"The waits between attempts after an infrastructure fault are {waits} s."
+    )
+
+
+def error_family() -> str:
+    """The errors that a caller may want to tell apart, as the code draws and describes them."""
+    tree = inspect.getdoc(errors) or ""
+    return f"```text\n{tree.split(chr(10), 2)[2]}\n```"
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "errors": error_family,
+    "failure-catalogue": failure_catalogue,
+    "lifecycle": lifecycle_drawing,
+    "task-events": task_events,
+}
