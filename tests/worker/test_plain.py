@@ -1,20 +1,4 @@
-import pytest
-
-from whilly.worker.plain import newest_line, shortened, storable
-
-
-@pytest.mark.parametrize(
-    ("printed", "stored"),
-    [
-        ("a\0b", "a\\x00b"),
-        ("half \ud83d pair", "half \\ud83d pair"),
-        ("whole 🚀 é", "whole 🚀 é"),
-        ("\x1b[31mred", "\x1b[31mred"),
-    ],
-)
-def test_what_a_database_refuses_is_written_in_letters(printed: str, stored: str) -> None:
-    assert storable(printed) == stored
-    stored.encode("utf-8")
+from whilly.worker.plain import newest_line, shortened
 
 
 def test_shortening_keeps_both_ends_and_counts_the_middle() -> None:

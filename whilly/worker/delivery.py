@@ -13,7 +13,9 @@ from whilly.worker.journal import Entry, Journal
 
 log = logging.getLogger(__name__)
 
-FOR_GOOD = frozenset({"conflicting_report", "illegal_transition", "malformed", "too_large", "unknown_plan", "unknown_task"})
+FOR_GOOD = frozenset(
+    {"conflicting_report", "illegal_transition", "malformed", "not_yours", "too_large", "unknown_plan", "unknown_task"}
+)
 """Refusals of the report itself. Any other is about the worker or the server (a token, a version, an address), and the
 report may still be taken when that has changed."""
 

@@ -1,11 +1,6 @@
-"""Makes what agents and checks print fit to be stored and shown."""
+"""Makes what agents and checks print fit to be shown."""
 
 from whilly.core.terminal import clean, one_line
-
-
-def storable(text: str) -> str:
-    r"""The text without what a database refuses: NUL and half a surrogate pair become `\x00`, `\ud83d` in letters."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
 def shortened(text: str, most: int) -> str:
