@@ -75,7 +75,9 @@ def failure_catalogue() -> str:
         for outcome, ending in ENDINGS.items()
     ]
     waits = ", ".join(str(seconds) for seconds in BACK_OFF_SECONDS)
-    table = "\n".join(["| outcome | what it means | what follows | counts | what you can do |", "|---|---|---|---|---|", *rows])
+    table = "\n".join(
+        ["| outcome | what it means | what follows | counts | what you can do |", "|---|---|---|---|---|", *rows]
+    )
     return (
         f"{table}\n\nA task gets at most {MAX_ATTEMPTS} attempts that count; then it is FAILED. "
         f"The waits between attempts after an infrastructure fault are {waits} s."

@@ -1,7 +1,7 @@
 """Writes the generated parts of the documentation: `make docs`, or `python docs/generate.py --check` to compare only.
 
-A page asks for a part with two lines, `<!-- generated: NAME -->` and `<!-- end of NAME -->`; what stands between them is
-replaced by what `blocks.BLOCKS[NAME]` returns.
+A page asks for a part with two lines, `<!-- generated: NAME -->` and `<!-- end of NAME -->`; what stands between
+them is replaced by what `blocks.BLOCKS[NAME]` returns.
 """
 
 import argparse
@@ -35,7 +35,9 @@ def main() -> int:
         name = str(page.relative_to(ROOT.parent))
         stale.append(name)
         if check:
-            sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), after.splitlines(True), name, "now", n=1))
+            sys.stdout.writelines(
+                difflib.unified_diff(before.splitlines(True), after.splitlines(True), name, "now", n=1)
+            )
         else:
             page.write_text(after, encoding="utf-8")
     if check and stale:
