@@ -8,7 +8,10 @@ WhillyError
 ├── LeaseLost           a report names an epoch that is no longer the task's own
 ├── ConflictingReport   the same attempt was already finished with a different report
 ├── Refused             a person's request that the rules do not allow, with the reason
-└── SchemaMismatch      the database is older or newer than this program
+├── SchemaMismatch      the database is older or newer than this program
+├── DatabaseUnavailable the database cannot be started or reached
+├── MigrationFailed     a step of a schema change was rolled back
+└── BadSetting          an environment variable has a value that makes no sense
 """
 
 
@@ -69,3 +72,15 @@ class Refused(WhillyError):
 
 class SchemaMismatch(WhillyError):
     """The database is older or newer than this program."""
+
+
+class DatabaseUnavailable(WhillyError):
+    """The database cannot be started or reached."""
+
+
+class MigrationFailed(WhillyError):
+    """A step of a schema change was rolled back; the database is as the last good step left it."""
+
+
+class BadSetting(WhillyError):
+    """An environment variable has a value that makes no sense."""

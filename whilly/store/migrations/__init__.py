@@ -1,0 +1,1 @@
+"""Changes of the schema, oldest first. Never edit one that was released."""
