@@ -1,6 +1,7 @@
 import base64
 import hashlib
 import json
+import re
 import textwrap
 import uuid
 from collections.abc import Callable
@@ -186,7 +187,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 @given(secret=SECRETS)
 def test_a_known_value_is_hidden_in_every_spelling(encode: Callable[[str], str], secret: str) -> None:
     written = encode(secret)
-    hidden = Redactor([secret]).text(f"<<{written}>>")
+    hidden = re.sub(r"\[redacted:secret(:\w+)?\]", "", Redactor([secret]).text(f"<<{written}>>"))
     core = written.strip('"\n=')
     assert core not in hidden
     assert core[4:-4] not in hidden
