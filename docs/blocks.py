@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from whilly import settings
 from whilly.core import errors, events, lifecycle
 from whilly.core.money import MICROS_PER_USD
 from whilly.core.outcome import BACK_OFF_SECONDS, ENDINGS, MAX_ATTEMPTS, Outcome, Remedy
@@ -90,9 +91,16 @@ def error_family() -> str:
     return f"```text\n{tree.split(chr(10), 2)[2]}\n```"
 
 
+def settings_table() -> str:
+    """The environment variables that are read."""
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in settings.VARIABLES.items()]
+    return "\n".join(["| variable | meaning |", "|---|---|", *rows])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "errors": error_family,
     "failure-catalogue": failure_catalogue,
     "lifecycle": lifecycle_drawing,
+    "settings": settings_table,
     "task-events": task_events,
 }

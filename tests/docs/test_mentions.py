@@ -13,9 +13,11 @@ from whilly.core.outcome import Outcome
 from whilly.core.plan import Status
 
 ROOT = Path(__file__).resolve().parents[2]
-EVENT_TYPE = re.compile(
-    r"(agent|ci|human_review|llm|pipeline|plan|repair|system|task|token|verification|worker|workspace)(\.[a-z_]+)+"
-)
+SUBJECTS = "agent|ci|human_review|llm|pipeline|plan|repair|system|task|token|verification|worker|workspace"
+EVENT_TYPE = re.compile(rf"({SUBJECTS})(\.[a-z_]*[a-z])+")
+NOT_EVENTS = {"plan.json", "system.posix_acl_access"}
+"""Words of the same shape that mean something else."""
+
 VARIABLE = re.compile(r"(WHILLY_[A-Z_]+|CLAUDE_BIN)")
 
 
@@ -33,9 +35,17 @@ def words_of_the_program() -> Iterator[str]:
                 yield node.value
 
 
-EVENT_TYPES = {kind.type for kind in get_args(TaskEvent)} | {
-    word for word in words_of_the_program() if EVENT_TYPE.fullmatch(word)
-}
+WORDS = set(words_of_the_program())
+EVENT_TYPES = {kind.type for kind in get_args(TaskEvent)} | {word for word in WORDS if EVENT_TYPE.fullmatch(word)}
+EVENT_TYPES -= NOT_EVENTS
+
+
+def may_be_said(kind: str) -> bool:
+    """Whether the program has this event type, whole or put together from a piece (`plan` + `.paused`)."""
+    pieces = [word for word in WORDS if word.startswith((".", "_")) or word.endswith((".", "_"))]
+    return kind in EVENT_TYPES or any(
+        len(piece) > 2 and (kind.endswith(piece) or kind.startswith(piece)) for piece in pieces
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(EVENT_TYPES))
@@ -45,7 +55,7 @@ def test_every_event_is_described(kind: str) -> None:
 
 def test_no_event_is_described_that_does_not_exist() -> None:
     described = set(re.findall(r"^### `([^`]+)`", page("reference/events.md"), re.MULTILINE))
-    assert described - EVENT_TYPES == set()
+    assert [kind for kind in sorted(described) if not may_be_said(kind)] == []
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -58,6 +68,6 @@ def test_every_status_is_explained(status: Status) -> None:
     assert f"| `{status.value}` |" in page("explanation/task-lifecycle.md")
 
 
-@pytest.mark.parametrize("name", sorted({word for word in words_of_the_program() if VARIABLE.fullmatch(word)}))
+@pytest.mark.parametrize("name", sorted(filter(VARIABLE.fullmatch, WORDS)))
 def test_every_setting_is_described(name: str) -> None:
     assert f"`{name}`" in page("reference/settings.md")
