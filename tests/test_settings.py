@@ -1,0 +1,95 @@
+"""The environment as a checked value."""
+
+from pathlib import Path
+
+import pytest
+
+from whilly.core.errors import BadSetting
+from whilly.settings import VARIABLES, Settings
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
+
+
+def test_without_variables_everything_has_its_default() -> None:
+    settings = Settings.from_environment({})
+    assert settings.database_url is None
+    assert settings.data_dir.name == "whilly"
+    assert settings.log_dir == settings.data_dir / "logs"
+    assert (settings.claude_bin, settings.claude_model) == ("claude", None)
+
+
+def test_every_variable_changes_something(tmp_path: Path) -> None:
+    values = {
+        "WHILLY_DATABASE_URL": "postgresql://ida@db.example.org/whilly",
+        "WHILLY_DATA_DIR": str(tmp_path / "data"),
+        "WHILLY_LOG_DIR": str(tmp_path / "logs"),
+        "WHILLY_PLAN_ID": "bookshop",
+        "WHILLY_WORKER_ID": "laptop-1",
+        "CLAUDE_BIN": "/opt/claude",
+        "WHILLY_CLAUDE_MODEL": "sonnet",
+        "WHILLY_MODEL": "opus",
+        "WHILLY_CLAUDE_PROXY_URL": "http://proxy.example.org:3128",
+        "WHILLY_CLAUDE_NO_PROXY": "example.org",
+    }
+    assert set(values) == set(VARIABLES)
+    plain = Settings.from_environment({})
+    assert all(Settings.from_environment({name: value}) != plain for name, value in values.items())
+
+
+def test_the_newer_name_of_the_model_wins() -> None:
+    assert Settings.from_environment({"WHILLY_MODEL": "opus"}).claude_model == "opus"
+    both = {"WHILLY_MODEL": "opus", "WHILLY_CLAUDE_MODEL": "sonnet"}
+    assert Settings.from_environment(both).claude_model == "sonnet"
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_an_empty_value_is_no_value(name: str) -> None:
+    assert Settings.from_environment({name: "  "}) == Settings.from_environment({})
+
+
+@pytest.mark.parametrize(
+    ("written", "understood"),
+    [
+        ("postgres://ida@db/whilly", "postgresql://ida@db/whilly"),
+        ("postgresql+asyncpg://ida@db/whilly", "postgresql://ida@db/whilly"),
+        ("postgresql://ida@/whilly?host=/run/postgresql", "postgresql://ida@/whilly?host=/run/postgresql"),
+        ("postgresql://ida:p%40ss@[::1]:5433/whilly", "postgresql://ida:p%40ss@[::1]:5433/whilly"),
+    ],
+)
+def test_addresses_of_a_postgres(written: str, understood: str) -> None:
+    assert Settings.from_environment({"WHILLY_DATABASE_URL": written}).database_url == understood
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WHILLY_DATABASE_URL", "mysql://ida:hunter2@db/whilly"),
+        ("WHILLY_DATABASE_URL", "hunter2"),
+        ("WHILLY_DATABASE_URL", "postgresql://ida:hunter2@db:port/whilly"),
+        ("WHILLY_DATABASE_URL", "postgresql://ida:hunter2@[::1/whilly"),
+        ("WHILLY_CLAUDE_PROXY_URL", "socks5://ida:hunter2@proxy"),
+        ("WHILLY_CLAUDE_PROXY_URL", "http://"),
+        ("WHILLY_PLAN_ID", "two words"),
+        ("WHILLY_WORKER_ID", "bell\a"),
+        ("WHILLY_DATA_DIR", __file__),
+        ("WHILLY_LOG_DIR", __file__),
+    ],
+)
+def test_a_bad_value_is_named_in_one_sentence(name: str, value: str) -> None:
+    with pytest.raises(BadSetting) as refusal:
+        Settings.from_environment({name: value})
+    said = str(refusal.value)
+    assert said.startswith(name)
+    assert said.endswith(".")
+    assert "\n" not in said
+    assert "hunter2" not in said
+
+
+def test_a_password_is_not_shown() -> None:
+    settings = Settings.from_environment({"WHILLY_DATABASE_URL": "postgresql://ida:hunter2@db/whilly"})
+    assert "hunter2" not in repr(settings)
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_every_variable_is_documented(name: str) -> None:
+    assert f"| `{name}` | {VARIABLES[name]} |" in PAGE.read_text(encoding="utf-8")

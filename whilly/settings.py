@@ -1,0 +1,128 @@
+"""What the environment sets: read once, by whoever starts a process, and passed on as a value."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Self
+from urllib.parse import SplitResult, urlsplit
+
+from whilly.core.errors import BadSetting
+
+VARIABLES: Mapping[str, str] = MappingProxyType(
+    {
+        "WHILLY_DATABASE_URL": "the PostgreSQL (15 or newer) to use, as `postgresql://user@host/database`; "
+        "without it an embedded one runs in the data folder",
+        "WHILLY_DATA_DIR": "the folder of the embedded PostgreSQL and of what workers keep; "
+        "without it the platform's folder for this user's data",
+        "WHILLY_LOG_DIR": "the folder for log files; without it `logs` in the data folder",
+        "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
+        "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and eight random characters",
+        "CLAUDE_BIN": "the Claude Code program; without it `claude` on the PATH",
+        "WHILLY_CLAUDE_MODEL": "the model Claude Code shall use; without it `WHILLY_MODEL`, else its own choice",
+        "WHILLY_MODEL": "the older name of `WHILLY_CLAUDE_MODEL`",
+        "WHILLY_CLAUDE_PROXY_URL": "the HTTP proxy that Claude Code, and nothing else, reaches the network through",
+        "WHILLY_CLAUDE_NO_PROXY": "hosts that Claude Code reaches without that proxy, separated by commas; "
+        "without it `localhost,127.0.0.1,::1`",
+    }
+)
+"""Every variable that is read, with its meaning. An empty value counts as none."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The environment, checked. Its `repr` shows no password."""
+
+    data_dir: Path
+    log_dir: Path
+    database_url: str | None = field(default=None, repr=False)
+    """None means the embedded server."""
+    plan_id: str | None = None
+    worker_id: str | None = None
+    claude_bin: str = "claude"
+    claude_model: str | None = None
+    claude_proxy_url: str | None = field(default=None, repr=False)
+    claude_no_proxy: str = "localhost,127.0.0.1,::1"
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Read the variables of VARIABLES. Raises BadSetting, which names the variable and says what to write."""
+        given = {name: value for name in VARIABLES if (value := environ.get(name, "").strip())}
+        data_dir = _folder(given, "WHILLY_DATA_DIR") or _own_folder()
+        return cls(
+            data_dir=data_dir,
+            log_dir=_folder(given, "WHILLY_LOG_DIR") or data_dir / "logs",
+            database_url=_database_url(given),
+            plan_id=_name(given, "WHILLY_PLAN_ID"),
+            worker_id=_name(given, "WHILLY_WORKER_ID"),
+            claude_bin=given.get("CLAUDE_BIN", cls.claude_bin),
+            claude_model=given.get("WHILLY_CLAUDE_MODEL") or given.get("WHILLY_MODEL"),
+            claude_proxy_url=_proxy_url(given),
+            claude_no_proxy=given.get("WHILLY_CLAUDE_NO_PROXY", cls.claude_no_proxy),
+        )
+
+
+def _folder(given: Mapping[str, str], name: str) -> Path | None:
+    if name not in given:
+        return None
+    try:
+        folder = Path(given[name]).expanduser().absolute()
+    except RuntimeError:
+        raise BadSetting(f"{name} starts with ~ but there is no home folder; write the whole path.") from None
+    if folder.exists() and not folder.is_dir():
+        raise BadSetting(
+            f"{name} is {folder}, which is not a folder; name a folder, it is made when it does not exist."
+        )
+    return folder
+
+
+def _own_folder() -> Path:
+    # A quarter of the time of `whilly --help` when it is not needed.
+    import platformdirs
+
+    return platformdirs.user_data_path("whilly")
+
+
+def _name(given: Mapping[str, str], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and (len(value) > 200 or not value.isprintable() or " " in value):
+        raise BadSetting(f"{name} is not a name: use letters, digits, dots and dashes, without spaces.")
+    return value
+
+
+def _database_url(given: Mapping[str, str]) -> str | None:
+    """The address as asyncpg reads it. SQLAlchemy's spelling `postgresql+driver://` is understood as well."""
+    url = given.get("WHILLY_DATABASE_URL")
+    if url is None:
+        return None
+    scheme, separator, rest = url.partition("://")
+    database, _, _driver = scheme.partition("+")
+    # The value may hold a password, so the sentence does not repeat it.
+    if not separator or database not in ("postgres", "postgresql"):
+        raise BadSetting(
+            "WHILLY_DATABASE_URL is not the address of a PostgreSQL; write postgresql://user:password@host/database."
+        )
+    _split("WHILLY_DATABASE_URL", url)
+    return f"postgresql://{rest}"
+
+
+def _proxy_url(given: Mapping[str, str]) -> str | None:
+    url = given.get("WHILLY_CLAUDE_PROXY_URL")
+    if url is None:
+        return None
+    parts = _split("WHILLY_CLAUDE_PROXY_URL", url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadSetting("WHILLY_CLAUDE_PROXY_URL is not the address of an HTTP proxy; write http://host:port.")
+    return url
+
+
+def _split(name: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise BadSetting(
+            f"{name} has a host or port that cannot be; percent-encode /, :, @, # and ? in user and password."
+        ) from None
+    return parts
