@@ -15,7 +15,7 @@ from whilly.core.plan import Status
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = "agent|ci|human_review|llm|pipeline|plan|repair|system|task|token|verification|worker|workspace"
 EVENT_TYPE = re.compile(rf"({SUBJECTS})(\.[a-z_]*[a-z])+")
-NOT_EVENTS = {"plan.json", "system.posix_acl_access"}
+NOT_EVENTS = {"plan.json", "workspace.json", "system.posix_acl_access"}
 """Words of the same shape that mean something else."""
 
 VARIABLE = re.compile(r"(WHILLY_[A-Z_]+|CLAUDE_BIN)")
