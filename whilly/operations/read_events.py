@@ -32,7 +32,7 @@ async def events_after(
     database: Database, position: int, plan: str | None = None, limit: int = 100
 ) -> list[StoredEvent]:
     """Up to `limit` events beyond a position, oldest first, of all plans or of one."""
-    return [_event(row) for row in await database.fetch("events_after", position, plan, limit)]
+    return [event_from(row) for row in await database.fetch("events_after", position, plan, limit)]
 
 
 async def end_of_log(database: Database) -> int:
@@ -54,7 +54,8 @@ async def verify_log(database: Database) -> int | None:
     return None
 
 
-def _event(row: Any) -> StoredEvent:
+def event_from(row: Any) -> StoredEvent:
+    """An event from a row that has all its columns."""
     return StoredEvent(
         position=row["position"],
         at=row["at"],

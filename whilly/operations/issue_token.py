@@ -1,0 +1,50 @@
+"""Give somebody the right to speak to the control plane."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from whilly.core.tokens import SECRET_BYTES, TokenKind, digest, write_token
+from whilly.store.database import Database
+from whilly.store.transaction import EVERY_PLAN, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new token. The bearer is shown once: only its hash is kept."""
+
+    id: str
+    """Public; names the token when it is to be revoked."""
+    bearer: str
+
+
+async def issue_token(
+    database: Database,
+    kind: TokenKind,
+    *,
+    worker: str | None = None,
+    plan: str | None = None,
+    label: str = "",
+    lifetime: timedelta | None = None,
+) -> Issued:
+    """Mint a token. `worker` is the identity of a worker's bearer, `plan` the only plan it may see; None: all."""
+    async with database.transaction() as tx:
+        return await mint(tx, kind, worker=worker, plan=plan, label=label, lifetime=lifetime)
+
+
+async def mint(
+    tx: Transaction,
+    kind: TokenKind,
+    *,
+    worker: str | None = None,
+    plan: str | None = None,
+    label: str = "",
+    lifetime: timedelta | None = None,
+    parent: str | None = None,
+) -> Issued:
+    """Mint a token inside a transaction; it ends with its `parent`."""
+    issued = Issued(f"t-{secrets.token_hex(6)}", write_token(kind, secrets.token_bytes(SECRET_BYTES)))
+    await tx.execute("issue_token", issued.id, kind.value, digest(issued.bearer), plan, worker, label, lifetime, parent)
+    payload = {"token_id": issued.id, "kind": kind.value, "worker_id": worker, "label": label}
+    tx.tell(plan or EVERY_PLAN, None, "token.issued", payload)
+    return issued

@@ -1,0 +1,110 @@
+"""Who speaks, and may they: bearers for programs, a cookie for a browser that came by a one-time link."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from whilly.core.tokens import TokenKind, digest, kind_of
+from whilly.operations.check_token import Caller, check_token
+from whilly.server.errors import Denied
+from whilly.store.database import Database
+
+Allowed = frozenset[TokenKind]
+
+WORKERS: Allowed = frozenset({TokenKind.WORKER})
+PEOPLE: Allowed = frozenset({TokenKind.OPERATOR, TokenKind.SESSION})
+KNOWN: Allowed = WORKERS | PEOPLE
+EVERYBODY: Allowed | None = None
+
+BELIEVED_SECONDS = 2.0
+"""How long a token that was good counts as good without another query: the most that a revocation may be late."""
+
+REMEMBERED = 10_000
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    caller: Caller
+    until: float
+
+
+class Access:
+    """Finds out who sends a request, asking the database seldom and never for garbage."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[bytes, _Known] = {}
+
+    async def caller(self, request: Request) -> Caller | None:
+        """Who sends the request; None when nobody says so, or not truthfully."""
+        headers = request.headers
+        if authorization := headers.get("authorization"):
+            scheme, _, bearer = authorization.partition(" ")
+            caller = await self._holder(bearer.strip()) if scheme.lower() == "bearer" else None
+            # A session's token is worth nothing outside its cookie, where cross-site rules guard it.
+            return caller if caller and caller.kind is not TokenKind.SESSION else None
+        if cookie := request.cookies.get(cookie_name(request)):
+            caller = await self._holder(cookie)
+            return caller if caller and caller.kind is TokenKind.SESSION else None
+        return None
+
+    def forget(self) -> None:
+        """Believe nothing that was learned before: a token was revoked."""
+        self._known.clear()
+
+    async def _holder(self, bearer: str) -> Caller | None:
+        if kind_of(bearer) is None:
+            return None
+        key, now = digest(bearer), time.monotonic()
+        known = self._known.get(key)
+        if known and known.until > now:
+            return known.caller
+        caller = await check_token(self._database, bearer)
+        if caller is None:
+            self._known.pop(key, None)
+            return None
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[key] = _Known(caller, now + BELIEVED_SECONDS)
+        return caller
+
+
+def admitted(request: Request, caller: Caller | None, allowed: Allowed) -> Caller:
+    """The caller, if it may pass. Raises Denied: 401 when nobody is known, 403 when it is the wrong one."""
+    if caller is None:
+        raise Denied(
+            401,
+            "not_logged_in",
+            "This needs a token, or a browser that logged in.",
+            "Send `Authorization: Bearer …`, or open the one-time link that the server printed.",
+            {"WWW-Authenticate": 'Bearer realm="whilly"'},
+        )
+    if caller.kind not in allowed:
+        raise Denied(403, "not_allowed", f"A token of kind {caller.kind.value!r} does not open this.")
+    if caller.kind is TokenKind.SESSION and request.method not in SAFE_METHODS and not same_origin(request):
+        raise Denied(403, "cross_site", "A page of another site may not do this in your name.")
+    return caller
+
+
+def admit_to_plan(caller: Caller, plan: str) -> None:
+    """Raise Denied when the caller's token is for another plan."""
+    if caller.plan is not None and caller.plan != plan:
+        raise Denied(403, "not_allowed", f"This token is for plan {caller.plan!r} only.")
+
+
+def same_origin(request: Request) -> bool:
+    """Whether a browser says that the request comes from a page of ours, or from the person directly."""
+    headers: Mapping[str, str] = request.headers
+    if site := headers.get("sec-fetch-site"):
+        return site in {"same-origin", "none"}
+    return headers.get("origin", "") == f"{request.url.scheme}://{headers.get('host', '')}"
+
+
+def cookie_name(request: Request) -> str:
+    """The session's cookie. Without https it names the port, since browsers share cookies between ports."""
+    if request.url.scheme == "https":
+        return "__Host-whilly"
+    return f"whilly_{request.url.port or 80}"

@@ -1,0 +1,1 @@
+"""The page: rendered here, kept fresh by nudges, readable without a script."""

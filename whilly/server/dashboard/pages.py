@@ -1,0 +1,108 @@
+"""The page of the people, and what its buttons do."""
+
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from whilly.core.errors import UnknownPlan, WhillyError
+from whilly.operations.pause import pause, resume
+from whilly.operations.read_board import read_board
+from whilly.operations.read_plans import list_plans
+from whilly.server.auth import PEOPLE
+from whilly.server.bodies import read_form
+from whilly.server.dashboard.present import MOST_ROWS, ROWS, Page, page_of
+from whilly.server.dashboard.rendering import assets, bare_page, render
+from whilly.server.engine import caller_of, engine_of
+from whilly.server.errors import Denied
+from whilly.server.query import number, text
+from whilly.server.route import Route
+from whilly.server.routes.steering import decide
+
+
+async def index(request: Request) -> Response:
+    """The plan named by `?plan=`, or the newest one. `?fragment=board` gives the part that changes."""
+    plan = text(request, "plan")
+    page = await _page(request, plan)
+    if plan is not None and page.plan is None:
+        raise UnknownPlan(plan)
+    return _shown(request, page)
+
+
+async def act_on_plan(request: Request) -> Response:
+    """Pause or resume."""
+    form, plan, by = await read_form(request), request.path_params["plan"], caller_of(request).name
+    engine = engine_of(request)
+    if form.get("decision") == "resume":
+        await resume(engine.database, plan, by)
+    else:
+        await pause(engine.database, plan, "", by)
+    engine.freed(plan)
+    return await _after_action(request, plan, "")
+
+
+async def act_on_task(request: Request) -> Response:
+    """A person's decision about a task."""
+    form, path = await read_form(request), request.path_params
+    notice = ""
+    try:
+        await decide(
+            engine_of(request),
+            path["plan"],
+            path["task"],
+            form.get("decision", ""),
+            caller_of(request).name,
+            form.get("words", ""),
+        )
+    except WhillyError as refusal:
+        notice = str(refusal)
+    return await _after_action(request, path["plan"], notice)
+
+
+async def static(request: Request) -> Response:
+    """A file that pages refer to. Its address changes with its content, so browsers may keep it."""
+    asset = assets().get(request.path_params["name"])
+    if asset is None:
+        raise Denied(404, "not_found", "There is nothing under this address.")
+    headers = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(asset.zipped, headers={**headers, "Content-Encoding": "gzip"}, media_type=asset.media_type)
+    return Response(asset.content, headers=headers, media_type=asset.media_type)
+
+
+def stranger(request: Request) -> Response:
+    """For a browser that is not logged in."""
+    response = bare_page("stranger.html", 401, "Log in to see your plans.")
+    if "hx-request" in request.headers:
+        # A page that was open when its session ended shall show this instead of the part it asked for.
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
+async def _page(request: Request, plan: str | None, notice: str = "") -> Page:
+    database = engine_of(request).database
+    rows = number(request, "rows", ROWS, least=1, most=MOST_ROWS)
+    plans = await list_plans(database)
+    known = {summary.id for summary in plans}
+    chosen = plan if plan is not None else (plans[0].id if plans else None)
+    board = await read_board(database, chosen, rows) if chosen in known and chosen is not None else None
+    return page_of(plans, board, rows, notice)
+
+
+def _shown(request: Request, page: Page) -> Response:
+    fragment = text(request, "fragment") is not None or "hx-request" in request.headers
+    return HTMLResponse(render("board.html" if fragment else "page.html", board=page))
+
+
+async def _after_action(request: Request, plan: str, notice: str) -> Response:
+    if "hx-request" in request.headers or notice:
+        return _shown(request, await _page(request, plan, notice))
+    return RedirectResponse(f"/?{urlencode({'plan': plan})}", 303)
+
+
+ROUTES = (
+    Route("GET", "/", index, PEOPLE),
+    Route("POST", "/plans/{plan}", act_on_plan, PEOPLE),
+    Route("POST", "/plans/{plan}/tasks/{task}", act_on_task, PEOPLE),
+    Route("GET", "/static/{name}", static, PEOPLE),
+)

@@ -1,0 +1,13 @@
+// Says whether the page is live. Everything else is rendered by the server.
+"use strict";
+
+const live = document.getElementById("live");
+
+function show(state) {
+  live.dataset.state = state;
+  live.title = state === "on" ? "Changes appear by themselves" : "Not connected; the page looks again every 30 s";
+}
+
+live.addEventListener("htmx:sse:after:connection", () => show("on"));
+live.addEventListener("htmx:sse:error", () => show("off"));
+live.addEventListener("htmx:sse:close", () => show("off"));

@@ -1,0 +1,133 @@
+"""What all requests share: the database, batched work, those who wait, and those who watch."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from starlette.requests import Request
+
+from whilly.core.assignment import Assignment, AttemptKey
+from whilly.core.errors import WhillyError
+from whilly.core.evidence import Report
+from whilly.operations.batching import Batcher
+from whilly.operations.check_token import Caller
+from whilly.operations.claim_tasks import Ask, claim_tasks
+from whilly.operations.finish_attempts import finish_attempts
+from whilly.operations.renew_leases import Beat, renew_leases
+from whilly.operations.start_attempts import Beginning, start_attempts
+from whilly.operations.sweep_leases import sweep_leases
+from whilly.server.auth import Access
+from whilly.server.live import LiveEvents
+from whilly.server.loops.listener import Listener
+from whilly.server.loops.sequencer import Sequencer
+from whilly.server.ownership import Ownership
+from whilly.server.wakeups import Wakeups
+from whilly.store.database import Database
+from whilly.wire.work import FinishAnswer, HeartbeatAnswer
+
+SWEEP_EVERY: Final = 5.0
+LOOK_AGAIN_EVERY: Final = 1.0
+HEED_HINTS_EVERY: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long things last, in seconds."""
+
+    lease: float = 60
+    longest_wait: float = 30
+    """The longest a claim may stay open."""
+
+
+class Engine:
+    """One control plane process."""
+
+    def __init__(self, database: Database, timing: Timing) -> None:
+        self.database = database
+        self.timing = timing
+        self.access = Access(database)
+        self.ownership = Ownership(database)
+        self.wakeups = Wakeups()
+        self.live = LiveEvents(database)
+        self.sequencer = Sequencer(database, self.live.look)
+        self.listener = Listener(database.url, self._heard)
+        self._hint: asyncio.TimerHandle | None = None
+        self.claims: Batcher[Ask, Assignment | None] = Batcher(self._claim)
+        self.starts: Batcher[Beginning, None] = Batcher(self._start)
+        self.beats: Batcher[Beat, HeartbeatAnswer] = Batcher(self._renew)
+        self.finishes: Batcher[tuple[AttemptKey, Report], FinishAnswer] = Batcher(self._finish)
+
+    def wrote(self) -> None:
+        """Events were committed: give them their places soon."""
+        self.sequencer.nudge()
+
+    def freed(self, plan: str | None) -> None:
+        """Something was committed that may let a task of the plan (None: of any) run."""
+        self.sequencer.nudge()
+        self.wakeups.wake(plan)
+
+    async def sweep(self) -> float:
+        """One round of the sweep; says when the next one is due."""
+        if await sweep_leases(self.database):
+            self.freed(None)
+            return 0.0
+        return SWEEP_EVERY
+
+    async def look_again(self) -> float:
+        """One round of the safety net for those who wait."""
+        self.wakeups.look_again()
+        return LOOK_AGAIN_EVERY
+
+    def close(self) -> None:
+        """Let go of everybody who waits or watches, so that the server can end."""
+        self.wakeups.close()
+        self.live.close()
+        if self._hint is not None:
+            self._hint.cancel()
+
+    def _heard(self) -> None:
+        """Another process, or this one, numbered events; what happened may concern anybody."""
+        self.live.look()
+        if self.wakeups and self._hint is None:
+            self._hint = asyncio.get_running_loop().call_later(HEED_HINTS_EVERY, self._heed)
+
+    def _heed(self) -> None:
+        self._hint = None
+        self.wakeups.wake()
+
+    async def _claim(self, asks: Sequence[Ask]) -> list[Assignment | None]:
+        answers = await claim_tasks(self.database, asks, timedelta(seconds=self.timing.lease))
+        if any(answers):
+            self.wrote()
+        return answers
+
+    async def _start(self, starts: Sequence[Beginning]) -> list[WhillyError | None]:
+        answers = await start_attempts(self.database, starts)
+        self.wrote()
+        return answers
+
+    async def _renew(self, beats: Sequence[Beat]) -> list[HeartbeatAnswer | WhillyError]:
+        answers = await renew_leases(self.database, beats, timedelta(seconds=self.timing.lease))
+        for plan in {key.plan for key, _ in beats}:
+            self.live.touch(plan)
+        return answers
+
+    async def _finish(self, reports: Sequence[tuple[AttemptKey, Report]]) -> list[FinishAnswer | WhillyError]:
+        answers = await finish_attempts(self.database, reports)
+        for plan in {key.plan for key, _ in reports}:
+            self.freed(plan)
+        return answers
+
+
+def engine_of(request: Request) -> Engine:
+    """The engine that serves this request."""
+    engine: Engine = request.app.state.engine
+    return engine
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sends the request; known, for the route table lets nobody else in."""
+    caller: Caller = request.state.caller
+    return caller

@@ -1,0 +1,204 @@
+"""The log as it grows, for everybody who watches: read once, encoded once, and nobody misses or repeats an event.
+
+A watcher reads what it missed in pages and joins the others at the exact position where its reading ended; from there
+on it gets what all get. Whoever reads too slowly is told so and sent away, and comes back with its last position.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable
+
+from whilly.operations.read_events import end_of_log, events_after
+from whilly.server.frames import STILL_HERE, Frame, frame_of, note
+from whilly.server.loops.repeat import Alarm, repeat
+from whilly.store.database import Database
+
+PAGE = 500
+REPLAY_CAP = 1_000
+"""Events sent to somebody who comes back; who missed more reads a fresh snapshot instead."""
+
+LARGEST_QUEUE = 1_000
+HEARTBEAT = 15.0
+LOOK_EVERY = 1.0
+"""Seconds until the log is read without a hint: the most that a lost hint delays an event."""
+
+COALESCE = 0.25
+"""Seconds between two nudges to a page."""
+
+
+class _Watcher:
+    """Somebody who watches one plan or all."""
+
+    def __init__(self, plan: str | None) -> None:
+        self.plan = plan
+        self.rung = asyncio.Event()
+
+    def concerned(self, plan: str) -> bool:
+        return self.plan is None or self.plan == plan
+
+    def offer(self, frames: Iterable[Frame]) -> None:
+        """New events, in order."""
+        if any(self.concerned(frame.plan) for frame in frames):
+            self.rung.set()
+
+
+class _Subscriber(_Watcher):
+    """Wants every event after `position`."""
+
+    def __init__(self, plan: str | None, position: int) -> None:
+        super().__init__(plan)
+        self.position = position
+        self.dropped = False
+        self._queue: deque[bytes] = deque()
+
+    def offer(self, frames: Iterable[Frame]) -> None:
+        wanted = [frame.content for frame in frames if frame.position > self.position and self.concerned(frame.plan)]
+        if not wanted or self.dropped:
+            return
+        if len(self._queue) + len(wanted) > LARGEST_QUEUE:
+            self.dropped = True
+        else:
+            self._queue.extend(wanted)
+        self.rung.set()
+
+    def take(self) -> bytes:
+        """Everything that waits, as one piece."""
+        piece = b"".join(self._queue)
+        self._queue.clear()
+        self.rung.clear()
+        return piece
+
+
+class LiveEvents:
+    """Follows the log while somebody watches it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._watchers: dict[_Watcher, None] = {}
+        self._position = 0
+        self._alarm = Alarm()
+        self._closed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._watchers)
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        await repeat("following the log", self._round, self._alarm.pause)
+
+    def look(self) -> None:
+        """There may be new events."""
+        if self._watchers:
+            self._alarm.ring()
+
+    def touch(self, plan: str) -> None:
+        """Something to see changed in a plan that is no event, such as the phase of an attempt."""
+        for watcher in self._watchers:
+            if not isinstance(watcher, _Subscriber) and watcher.concerned(plan):
+                watcher.rung.set()
+
+    def close(self) -> None:
+        """End all streams."""
+        self._closed.set()
+        for watcher in self._watchers:
+            watcher.rung.set()
+
+    async def stream(self, plan: str | None, last_seen: str | None) -> AsyncGenerator[bytes]:
+        """Frames after the position `last_seen` (a client's Last-Event-ID), or from now on when it has none."""
+        newest = await end_of_log(self._database)
+        position = newest
+        if last_seen is not None:
+            asked = int(last_seen) if last_seen.isascii() and last_seen.isdigit() and len(last_seen) < 19 else -1
+            if 0 <= asked <= newest:
+                position = asked
+            else:
+                yield note("reset", {"reason": "unknown_position", "position": newest}, newest)
+        subscriber = _Subscriber(plan, position)
+        try:
+            async for piece in self._replay(subscriber):
+                yield piece
+            async for piece in self._follow(subscriber):
+                yield piece
+        finally:
+            self._watchers.pop(subscriber, None)
+
+    async def nudges(self, plan: str | None) -> AsyncGenerator[bytes]:
+        """A `changed` frame whenever there is something new to see: at once, then a few times a second at most."""
+        watcher = _Watcher(plan)
+        await self._join(watcher)
+        try:
+            while not self._closed.is_set():
+                watcher.rung.clear()
+                yield note("changed", {"position": self._position})
+                await asyncio.sleep(COALESCE)
+                while not await self._rung(watcher):
+                    yield STILL_HERE
+        finally:
+            self._watchers.pop(watcher, None)
+
+    async def _replay(self, subscriber: _Subscriber) -> AsyncGenerator[bytes]:
+        """Send what was missed, page by page, and join the others where it ends."""
+        yield STILL_HERE
+        sent = 0
+        while True:
+            known = self._position if self._watchers else await end_of_log(self._database)
+            page = await events_after(self._database, subscriber.position, subscriber.plan, PAGE)
+            if page:
+                sent += len(page)
+                subscriber.position = page[-1].position
+                yield b"".join(frame_of(event).content for event in page)
+            if len(page) == PAGE and sent >= REPLAY_CAP:
+                missed_after = subscriber.position
+                subscriber.position = await end_of_log(self._database)
+                told = {"reason": "too_much_missed", "missed_after_id": missed_after, "cap": REPLAY_CAP}
+                yield note("replay_truncated", {**told, "position": subscriber.position}, subscriber.position)
+            elif len(page) < PAGE:
+                subscriber.position = max(subscriber.position, known)
+                if self._try_to_join(subscriber):
+                    return
+
+    def _try_to_join(self, subscriber: _Subscriber) -> bool:
+        """Join the watchers, unless they got events meanwhile that this one has not seen."""
+        if not self._watchers:
+            self._position = max(self._position, subscriber.position)
+        if self._position > subscriber.position:
+            return False
+        self._watchers[subscriber] = None
+        self._alarm.ring()
+        return True
+
+    async def _join(self, watcher: _Watcher) -> None:
+        newest = await end_of_log(self._database)
+        if not self._watchers:
+            self._position = max(self._position, newest)
+        self._watchers[watcher] = None
+
+    async def _follow(self, subscriber: _Subscriber) -> AsyncGenerator[bytes]:
+        while not self._closed.is_set():
+            if not await self._rung(subscriber):
+                yield STILL_HERE
+                continue
+            if subscriber.dropped:
+                yield note("error", {"reason": "subscriber_dropped", "close_code": 1015})
+                return
+            if piece := subscriber.take():
+                yield piece
+
+    async def _rung(self, watcher: _Watcher) -> bool:
+        try:
+            async with asyncio.timeout(HEARTBEAT):
+                await watcher.rung.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _round(self) -> float:
+        if not self._watchers:
+            return 60.0
+        events = await events_after(self._database, self._position, None, PAGE)
+        if events:
+            frames = [frame_of(event) for event in events]
+            self._position = events[-1].position
+            for watcher in list(self._watchers):
+                watcher.offer(frames)
+        return 0.0 if len(events) == PAGE else LOOK_EVERY

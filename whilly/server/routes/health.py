@@ -1,0 +1,56 @@
+"""Is it alive, is it ready, and how much waits."""
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whilly.server.auth import EVERYBODY
+from whilly.server.bodies import answer
+from whilly.server.engine import engine_of
+from whilly.server.errors import DATABASE_AWAY
+from whilly.server.route import Route
+
+PROBE_LIMIT = 2.0
+
+
+async def live(_request: Request) -> Response:
+    """The process answers; that is all this says."""
+    return answer({"status": "ok"})
+
+
+async def ready(request: Request) -> Response:
+    """200 when it can work, 503 when the database or the listener is away."""
+    return await _health(request)
+
+
+async def health(request: Request) -> Response:
+    """As `ready`. The details are for those who are known; a probe without a token gets the status alone."""
+    return await _health(request)
+
+
+async def _health(request: Request) -> Response:
+    engine = engine_of(request)
+    depth, caller = None, None
+    try:
+        async with asyncio.timeout(PROBE_LIMIT):
+            depth = (await engine.database.fetch("queue_depth"))[0]["depth"]
+            caller = await engine.access.caller(request)
+    except (*DATABASE_AWAY, TimeoutError):
+        depth = None
+    fine = depth is not None and engine.listener.connected
+    told: dict[str, object] = {"status": "ok" if fine else "unavailable"}
+    if caller is not None:
+        told |= {
+            "db_reachable": depth is not None,
+            "listener_connected": engine.listener.connected,
+            "queue_depth": depth or 0,
+        }
+    return answer(told, 200 if fine else 503)
+
+
+ROUTES = (
+    Route("GET", "/health/live", live, EVERYBODY, gives=dict),
+    Route("GET", "/health/ready", ready, EVERYBODY, gives=dict),
+    Route("GET", "/health", health, EVERYBODY, gives=dict),
+)

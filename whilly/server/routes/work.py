@@ -1,0 +1,109 @@
+"""The worker's side of the API. Each request may be repeated without harm."""
+
+import re
+
+import asyncpg
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whilly.core.assignment import Assignment, AttemptKey
+from whilly.core.errors import UnknownTask
+from whilly.core.evidence import Report
+from whilly.operations.append_events import append_events, append_transcript
+from whilly.operations.finish_attempts import release_attempt
+from whilly.server.auth import WORKERS, admit_to_plan
+from whilly.server.bodies import LARGEST_LOG, NOTHING, answer, read
+from whilly.server.claims import Claims
+from whilly.server.engine import caller_of, engine_of
+from whilly.server.errors import Denied
+from whilly.server.route import Route
+from whilly.wire.work import (
+    AttemptEvent,
+    ClaimRequest,
+    FinishAnswer,
+    Heartbeat,
+    HeartbeatAnswer,
+    Release,
+    Start,
+    TranscriptChunk,
+)
+
+_EVENT_TYPE = re.compile(r"[a-z0-9_.-]{1,64}", re.IGNORECASE)
+
+
+async def claim(request: Request) -> Response:
+    """A task to work on: 200, or 204 when there was none for as long as the request wanted to wait."""
+    caller, asked = caller_of(request), await read(request, ClaimRequest)
+    admit_to_plan(caller, asked.plan)
+    claims: Claims = request.app.state.claims
+    assignment = await claims.claim(caller.name, asked, request.receive)
+    return NOTHING if assignment is None else answer(assignment)
+
+
+async def start(request: Request) -> Response:
+    """The workspace is ready and the agent is about to run."""
+    key = await _own_attempt(request)
+    await engine_of(request).starts.submit((key, await read(request, Start)))
+    return NOTHING
+
+
+async def heartbeat(request: Request) -> Response:
+    """A sign of life; the answer says what is wanted of the attempt."""
+    key = await _own_attempt(request)
+    return answer(await engine_of(request).beats.submit((key, await read(request, Heartbeat))))
+
+
+async def events(request: Request) -> Response:
+    """Append to the log what happened inside the attempt."""
+    key, told = await _own_attempt(request), await read(request, list[AttemptEvent])
+    for event in told:
+        if not _EVENT_TYPE.fullmatch(event.type):
+            raise Denied(422, "malformed", "The type of an event is letters, digits, dots, dashes and underscores.")
+    engine = engine_of(request)
+    await append_events(engine.database, key, told)
+    engine.wrote()
+    return NOTHING
+
+
+async def transcript(request: Request) -> Response:
+    """Append to the attempt's transcript; pieces that are already there are ignored."""
+    key, chunks = await _own_attempt(request), await read(request, list[TranscriptChunk], LARGEST_LOG)
+    try:
+        await append_transcript(engine_of(request).database, key, chunks)
+    except asyncpg.ForeignKeyViolationError:
+        raise UnknownTask(key.plan, key.task) from None
+    return NOTHING
+
+
+async def finish(request: Request) -> Response:
+    """The evidence of an ended attempt; the answer is the verdict."""
+    key = await _own_attempt(request)
+    return answer(await engine_of(request).finishes.submit((key, await read(request, Report, LARGEST_LOG))))
+
+
+async def release(request: Request) -> Response:
+    """Give the task back without a result."""
+    key, engine = await _own_attempt(request), engine_of(request)
+    verdict = await release_attempt(engine.database, key, await read(request, Release))
+    engine.freed(key.plan)
+    return answer(verdict)
+
+
+async def _own_attempt(request: Request) -> AttemptKey:
+    path = request.path_params
+    key = AttemptKey(path["plan"], path["task"], min(path["epoch"], 2**31 - 1))
+    await engine_of(request).ownership.check(caller_of(request), key)
+    return key
+
+
+_ATTEMPT = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
+
+ROUTES = (
+    Route("POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment),
+    Route("POST", f"{_ATTEMPT}/start", start, WORKERS, body=Start),
+    Route("POST", f"{_ATTEMPT}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer),
+    Route("POST", f"{_ATTEMPT}/events", events, WORKERS, body=list[AttemptEvent]),
+    Route("POST", f"{_ATTEMPT}/transcript", transcript, WORKERS, body=list[TranscriptChunk]),
+    Route("POST", f"{_ATTEMPT}/finish", finish, WORKERS, body=Report, gives=FinishAnswer),
+    Route("POST", f"{_ATTEMPT}/release", release, WORKERS, body=Release, gives=FinishAnswer),
+)

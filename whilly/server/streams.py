@@ -1,0 +1,86 @@
+"""A response that lasts: server-sent events to a client that may vanish or stop reading at any moment."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from whilly.server.errors import Denied
+
+IN_TOTAL = 500
+PER_TOKEN = 5
+SEND_SECONDS = 10.0
+"""A client that does not take a piece within this time is gone, whatever its connection says."""
+
+
+class StreamLimits:
+    """Counts the open streams."""
+
+    def __init__(self) -> None:
+        self._of_token: Counter[str] = Counter()
+
+    @contextmanager
+    def one_more(self, token: str) -> Iterator[None]:
+        """Count a stream while it lasts. Raises Denied when there are too many."""
+        self.check(token)
+        self._of_token[token] += 1
+        try:
+            yield
+        finally:
+            self._of_token[token] -= 1
+            if not self._of_token[token]:
+                del self._of_token[token]
+
+    def check(self, token: str) -> None:
+        """Raise Denied when one more would be too many."""
+        if self._of_token[token] >= PER_TOKEN:
+            detail = f"This token has {PER_TOKEN} open streams already."
+            raise Denied(429, "too_many_streams", detail, "Close one of them.", {"Retry-After": "5"})
+        if self._of_token.total() >= IN_TOTAL:
+            detail = f"The server has {IN_TOTAL} open streams already."
+            raise Denied(503, "too_many_streams", detail, "Try again later.", {"Retry-After": "15"})
+
+
+class EventStream(Response):
+    """Sends what the iterator gives until it ends, the client leaves, or stops reading."""
+
+    def __init__(self, pieces: AsyncGenerator[bytes], limits: StreamLimits, token: str) -> None:
+        limits.check(token)
+        super().__init__(media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._pieces = pieces
+        self._limits = limits
+        self._token = token
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the stream."""
+        with self._limits.one_more(self._token):
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            sending = asyncio.create_task(self._send_all(send))
+            leaving = asyncio.create_task(_left(receive))
+            try:
+                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sending.cancel()
+                leaving.cancel()
+                await asyncio.wait((sending, leaving))
+            if not sending.cancelled() and (failure := sending.exception()) is not None:
+                raise failure
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:
+            async for piece in pieces:
+                try:
+                    async with asyncio.timeout(SEND_SECONDS):
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                except TimeoutError:
+                    return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
