@@ -140,7 +140,7 @@ def _repair_or_fail(
 def repairs_allowed(report: Report, checks: tuple[Check, ...]) -> int:
     """How many repair attempts the failed required checks grant: the most generous one decides."""
     declared = {check.name: check.repair_max_attempts for check in checks if check.required}
-    passed = {result.name for result in report.checks if result.passed}
+    passed = {result.name for result in report.checks if result.passed and result.commit == report.head_commit}
     for result in report.checks:
         if result.required:
             declared.setdefault(result.name, 1)

@@ -13,6 +13,10 @@ from whilly.store.specs import plan_from, spec_from, to_json
 from whilly.store.transaction import Transaction
 
 
+MANY = 500
+"""An import of so many tasks changes what the planner has to know; waiting for autovacuum costs slow claims."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanChange:
     """What an import did to a plan, by task id."""
@@ -216,6 +220,8 @@ async def _insert_tasks(
         ["plan_id", "task_id", "type", "payload"],
         ((plan.id, spec.id, "task.created", _created(plan, spec)) for spec in specs if spec.id not in known),
     )
+    if len(specs) >= MANY:
+        await tx.execute("analyze_tasks")
     for spec in waiting:
         payload = {"plan_id": plan.id, "task_id": spec.id, "stage_id": "before", "reason": reasons[spec.id]}
         tx.tell(plan.id, spec.id, "human_review.required", payload)

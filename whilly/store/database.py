@@ -21,6 +21,12 @@ _SESSION = {
     # Statements with arrays are planned anew at every call otherwise, which costs more than running them.
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
+    # A generic plan made while a table was small would scan it for ever; ours reach their rows by an
+    # index, in the order in which the statement names the tables.
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "join_collapse_limit": "1",
     "idle_in_transaction_session_timeout": "60s",
 }
 

@@ -1,10 +1,11 @@
 """Which schema a database has, and how it gets another one: one migration at a time, one migrator at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 import asyncpg
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MIGRATOR = 0x7768696C6C79
 """The advisory lock of whoever migrates; the letters of `whilly`."""
+
+OLDEST_POSTGRES = 15
 
 LOCK_TIMEOUT_MS = 1_000
 """How long one try of a migration may wait for a table, and with it everybody who queues up behind the migration."""
@@ -47,7 +50,7 @@ async def version_of(connection: Any) -> str | None:
 
 async def current(url: str) -> str | None:
     """The schema of a database; None for one without tables of ours. Raises DatabaseUnavailable."""
-    connection = await _connect(url)
+    connection = await connect(url)
     try:
         return await version_of(connection)
     finally:
@@ -144,7 +147,7 @@ async def _sole_migrator(url: str) -> AsyncIterator[_Migration]:
 
     config = Config()
     config.set_main_option("script_location", "whilly.store:migrations")
-    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: _connect(url), poolclass=NullPool)
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: connect(url), poolclass=NullPool)
     try:
         async with engine.connect() as connection:
             migration = _Migration(connection, config)
@@ -154,13 +157,46 @@ async def _sole_migrator(url: str) -> AsyncIterator[_Migration]:
         await engine.dispose()
 
 
-async def _connect(url: str) -> Any:
+async def connect(url: str) -> Any:
+    """A connection outside any pool. Raises DatabaseUnavailable, also for a server that is too old."""
+    with answering(url):
+        connection = await asyncpg.connect(url, server_settings={"application_name": "whilly db"}, timeout=30)
     try:
-        return await asyncpg.connect(url, server_settings={"application_name": "whilly db"}, timeout=30)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as problem:
+        check_server(connection, url)
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+def check_server(connection: Any, url: str) -> None:
+    """Raises DatabaseUnavailable unless the server is one that the statements of `store/sql` can run on."""
+    version = connection.get_server_version()
+    if version.major < OLDEST_POSTGRES:
         raise DatabaseUnavailable(
-            f"The database does not answer ({str(problem) or type(problem).__name__}); check WHILLY_DATABASE_URL."
+            f"The database {shown(url)} is PostgreSQL {version.major}, Whilly needs {OLDEST_POSTGRES} or newer."
+        )
+
+
+@contextmanager
+def answering(url: str) -> Iterator[None]:
+    """Turns what goes wrong while connecting into DatabaseUnavailable, without the password."""
+    try:
+        yield
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as problem:
+        reason = " ".join(str(problem).split()).rstrip(".") or type(problem).__name__
+        raise DatabaseUnavailable(
+            f"The database {shown(url)} does not answer: {reason}; check that it runs and that its address is right."
         ) from problem
+
+
+def shown(url: str) -> str:
+    """The address of a database for people: without password and options, except where its socket is."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    host = parts.netloc.rpartition("@")[2] or options.get("host", "")
+    user = f"{parts.username}@" if parts.username else ""
+    return f"{user}{host}{':' if host.startswith('/') else ''}{parts.path}"
 
 
 def _postgres_error(problem: BaseException | None) -> asyncpg.PostgresError | None:

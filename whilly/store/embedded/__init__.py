@@ -15,13 +15,16 @@ from typing import Self
 import psutil
 
 from whilly.core.errors import DatabaseUnavailable, Refused
-from whilly.store.embedded.layout import Layout, Served, try_lock
+from whilly.store.embedded.layout import Layout, Served, closing_lock, try_lock
 
 START = 60.0
 """Seconds until a start is given up: recovery after a crash replays what was not yet in the tables."""
 
 STOP = 30.0
 """Seconds that the last user waits for the end of the server."""
+
+GUARDS = 3
+"""How often a guard that was killed while it started the server is replaced."""
 
 _PAUSE = 0.005
 
@@ -56,10 +59,11 @@ class Running:
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
-        os.close(descriptor)
         if os.getpid() == self._process:
-            _forget(self._layout)
-            _see_off(self._layout)
+            _leave(self._layout, descriptor)
+        else:
+            # A forked child gives up its copy; the right stays with its parent.
+            os.close(descriptor)
 
 
 def start(data_dir: Path | None = None, *, durable: bool = True) -> Running:
@@ -79,8 +83,7 @@ def start(data_dir: Path | None = None, *, durable: bool = True) -> Running:
     try:
         return Running(layout, descriptor, _served(layout, deadline, durable=durable))
     except BaseException:
-        os.close(descriptor)
-        _forget(layout)
+        _leave(layout, descriptor)
         raise
 
 
@@ -131,78 +134,102 @@ def _join(layout: Layout, deadline: float) -> int:
         time.sleep(_PAUSE)
     # Only `whilly db status` reads it, so a full disk may well prevent it.
     with suppress(OSError):
-        (layout.users / str(os.getpid())).write_text(repr(psutil.Process().create_time()), encoding="utf-8")
+        _card(layout, descriptor).write_text(repr(psutil.Process().create_time()), encoding="utf-8")
     return descriptor
 
 
+def _leave(layout: Layout, descriptor: int) -> None:
+    _card(layout, descriptor).unlink(missing_ok=True)
+    os.close(descriptor)
+    _see_off(layout)
+
+
 def _served(layout: Layout, deadline: float, *, durable: bool) -> Served:
+    """The server, once it accepts connections. Guards that die on the way are replaced, up to a point."""
+    appointed = 0
     while time.monotonic() < deadline:
         if found := layout.served():
             return found
-        if not layout.guarded():
-            _appoint_guard(layout, deadline, durable=durable)
-        else:
+        if layout.guarded():
             time.sleep(_PAUSE)
+            continue
+        word, _, rest = _appoint_guard(layout, deadline, durable=durable).partition(" ")
+        appointed += 1
+        if word == "failed":
+            raise DatabaseUnavailable(rest)
+        if word not in ("ready", "busy") and (rest or appointed == GUARDS):
+            why = rest.splitlines()[-1] if rest else "its guard was killed again and again"
+            raise DatabaseUnavailable(f"The embedded PostgreSQL in {layout.root} did not start: {why}.")
     raise DatabaseUnavailable(
         f"The embedded PostgreSQL in {layout.root} did not start within {START:.0f} s; {layout.log} says what it does."
     )
 
 
-def _appoint_guard(layout: Layout, deadline: float, *, durable: bool) -> None:
-    """Start a guard, outside our session: a Ctrl-C at this terminal is none of its business."""
+def _appoint_guard(layout: Layout, deadline: float, *, durable: bool) -> str:
+    """Start a guard, outside our session (a Ctrl-C at this terminal is none of its business), and give its answer."""
     guard = subprocess.Popen(
         [
             sys.executable, "-P", "-X", "utf8", "-m", "whilly.store.embedded.guard",
             str(layout.root), "durable" if durable else "volatile",
         ],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/", start_new_session=True,
         env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(str(Path(place).absolute()) for place in sys.path)},
     )  # fmt: skip
     with guard:
-        answer = b"" if guard.stdout is None else _line(guard.stdout.fileno(), deadline)
-    word, _, rest = answer.decode("utf-8").strip().partition(" ")
-    if word == "failed":
-        raise DatabaseUnavailable(rest)
+        return "" if guard.stdout is None else _answer(guard.stdout.fileno(), deadline)
 
 
-def _line(descriptor: int, deadline: float) -> bytes:
-    """What is written there until the end of a line, the end of the file or the deadline."""
-    line = b""
-    while not line.endswith(b"\n"):
+def _answer(descriptor: int, deadline: float) -> str:
+    """The line that a guard says. When it breaks down instead, the traceback that it leaves."""
+    said = b""
+    while not said.startswith((b"ready\n", b"busy\n")):
         if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
             break
         if not (more := os.read(descriptor, 4096)):
             break
-        line += more
-    return line
+        said += more
+    return said.decode("utf-8", errors="replace").strip()
 
 
 def _see_off(layout: Layout) -> None:
     """Wait while the guard stops the server, which it does unless others use it."""
     deadline = time.monotonic() + STOP
-    descriptor = layout.open_lock(layout.users_lock)
-    try:
-        while layout.guarded() and time.monotonic() < deadline:
-            if not try_lock(descriptor, exclusive=True) and try_lock(descriptor, exclusive=False):
+    while time.monotonic() < deadline:
+        with closing_lock(layout, layout.users_lock) as lock:
+            if not layout.guarded():
+                if try_lock(lock, exclusive=True):
+                    _clear_up(layout)
                 return
-            os.close(descriptor)
-            time.sleep(_PAUSE)
-            descriptor = layout.open_lock(layout.users_lock)
-    finally:
-        os.close(descriptor)
+            if not try_lock(lock, exclusive=True) and try_lock(lock, exclusive=False):
+                return
+        time.sleep(_PAUSE)
+
+
+def _clear_up(layout: Layout) -> None:
+    """Stop a server whose guard was killed; there are no users now."""
+    with closing_lock(layout, layout.guard_lock) as lock:
+        if try_lock(lock, exclusive=True):
+            from whilly.store.embedded.cluster import end_leftovers
+
+            end_leftovers(layout)
 
 
 def _users(layout: Layout) -> Iterator[User]:
-    for entry in sorted(layout.users.glob("*")):
+    """Each process once, however many rights it has. Cards of the dead are thrown away."""
+    seen = set()
+    for card in sorted(layout.users.glob("*")):
         try:
-            process = psutil.Process(int(entry.name))
-            if repr(process.create_time()) == entry.read_text(encoding="utf-8"):
-                yield User(process.pid, " ".join(process.cmdline()))
-                continue
+            process = psutil.Process(int(card.stem))
+            alive = repr(process.create_time()) == card.read_text(encoding="utf-8")
+            user = User(process.pid, " ".join(process.cmdline()))
         except (psutil.Error, ValueError, OSError):
-            pass
-        entry.unlink(missing_ok=True)
+            alive = False
+        if not alive:
+            card.unlink(missing_ok=True)
+        elif user.pid not in seen:
+            seen.add(user.pid)
+            yield user
 
 
-def _forget(layout: Layout) -> None:
-    (layout.users / str(os.getpid())).unlink(missing_ok=True)
+def _card(layout: Layout, descriptor: int) -> Path:
+    return layout.users / f"{os.getpid()}.{descriptor}"

@@ -43,7 +43,7 @@ def main(root: str, durability: str) -> None:
     # The lock goes with the fork; the parent's end tells the starter that nothing of this is its child.
     if os.fork():
         os._exit(0)
-    signal.signal(signal.SIGTERM, _dismiss)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         describe(descriptor, None)
         server = Server(layout, descriptor, durable=durability == "durable")
@@ -58,7 +58,9 @@ def main(root: str, durability: str) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     users = layout.open_lock(layout.users_lock)
     with suppress(Dismissed):
+        signal.signal(signal.SIGTERM, _dismiss)
         wait_for_lock(users)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     server.stop()
 
 
@@ -68,7 +70,8 @@ class Server:
     def __init__(self, layout: Layout, descriptor: int, *, durable: bool) -> None:
         self._layout = layout
         self._descriptor = descriptor
-        self._stopping = threading.Event()
+        self._stopping = False
+        self._changing = threading.Lock()
         _turn_over(layout.log)
         self._log = os.open(layout.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.dup2(self._log, 2)
@@ -92,7 +95,8 @@ class Server:
 
     def stop(self) -> None:
         """Bring it down: clients are cut off, what was committed is kept."""
-        self._stopping.set()
+        with self._changing:
+            self._stopping = True
         describe(self._descriptor, None)
         for sent in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             self._process.send_signal(sent)
@@ -107,14 +111,15 @@ class Server:
     def _keep(self) -> None:
         while True:
             self._process.wait()
-            if self._stopping.is_set():
-                return
-            describe(self._descriptor, None)
-            try:
-                self._process = self._launch()
-            except DatabaseUnavailable as problem:
-                os.write(2, f"{problem}\n".encode())
-                os._exit(1)
+            with self._changing:
+                if self._stopping:
+                    return
+                describe(self._descriptor, None)
+                try:
+                    self._process = self._launch()
+                except DatabaseUnavailable as problem:
+                    os.write(2, f"{problem}\n".encode())
+                    os._exit(1)
 
     def _launch(self) -> subprocess.Popen[bytes]:
         deadline = time.monotonic() + PATIENCE

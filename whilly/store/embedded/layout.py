@@ -11,6 +11,8 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -82,7 +84,8 @@ class Layout:
     def create(self) -> None:
         """Make the folder. Raises DatabaseUnavailable when that is impossible."""
         try:
-            self.users.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.users.mkdir(mode=0o700, exist_ok=True)
         except OSError as problem:
             raise self.unusable(problem) from None
 
@@ -140,6 +143,16 @@ class Layout:
             )
         folder.chmod(0o700)
         return folder
+
+
+@contextmanager
+def closing_lock(layout: Layout, path: Path) -> Iterator[int]:
+    """A descriptor to try locks with, which are given back at the end."""
+    descriptor = layout.open_lock(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def try_lock(descriptor: int, *, exclusive: bool) -> bool:

@@ -3,9 +3,14 @@
 with candidate as materialized (
     select t.plan_id, t.id
     from tasks t
-    join plans p on p.id = t.plan_id
-    cross join control c
     where t.plan_id = $1
+        and (
+            select p.paused_reason is null
+                and c.paused_reason is null
+                and (p.budget_micros is null or p.spent_micros + p.reserved_micros < p.budget_micros)
+            from plans p, control c
+            where p.id = $1
+        )
         and t.status = 'PENDING'
         and t.unmet = 0
         and (t.parked_until is null or t.parked_until <= clock_timestamp())
@@ -16,13 +21,12 @@ with candidate as materialized (
             t.key_files = '{}'
             or not exists (
                 select from held_files h
-                where h.repository = coalesce(nullif(t.repository, ''), nullif(p.repository, ''), p.id)
+                where h.repository = coalesce(
+                        nullif(t.repository, ''), (select nullif(p.repository, '') from plans p where p.id = $1), $1
+                    )
                     and h.path = any(t.key_files)
             )
         )
-        and p.paused_reason is null
-        and c.paused_reason is null
-        and (p.budget_micros is null or p.spent_micros + p.reserved_micros < p.budget_micros)
     order by t.priority, t.position
     limit $2
     for update of t skip locked
