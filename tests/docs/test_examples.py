@@ -1,0 +1,71 @@
+"""The example plans are accepted as they are, and their repositories pass their own tests before any work."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from whilly.cli.examples import example
+from whilly.core.gate import Verdict, judge_plan
+from whilly.core.plan import Plan
+from whilly.planfile.reader import read_plan
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ("bookshop", "demo")
+
+
+def plan_of(name: str) -> Plan:
+    reading = read_plan((example(name) / "plan.json").read_bytes(), "plan.json")
+    assert reading.problems == ()
+    assert reading.notes == ()
+    assert reading.plan is not None
+    return reading.plan
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_plan_has_no_mistakes(name: str) -> None:
+    assert plan_of(name).id == name
+
+
+def test_the_gate_admits_the_bookshop() -> None:
+    decisions = judge_plan(plan_of("bookshop"))
+    assert {
+        task: decision.findings for task, decision in decisions.items() if decision.verdict is not Verdict.ADMIT
+    } == {}
+
+
+def test_the_gate_refuses_one_task_of_the_demo() -> None:
+    decisions = judge_plan(plan_of("demo"))
+    assert [task for task, decision in decisions.items() if decision.verdict is Verdict.REJECT] == ["polish"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_repository_passes_its_own_tests(name: str, tmp_path: Path) -> None:
+    shutil.copytree(example(name) / "repo", tmp_path / "repo")
+    subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=tmp_path / "repo", check=True)
+
+
+def test_an_unknown_example_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError, match="'nowhere'"):
+        example("nowhere")
+
+
+@pytest.mark.slow
+def test_a_wheel_has_the_examples(tmp_path: Path) -> None:
+    """All files of them, and nothing that running them left behind."""
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name.removeprefix("whilly/") for name in archive.namelist() if name.startswith("whilly/examples/")}
+    tracked = subprocess.run(
+        ["git", "ls-files", "examples"], cwd=ROOT, check=True, capture_output=True, encoding="utf-8"
+    )
+    assert packed == set(tracked.stdout.split())
