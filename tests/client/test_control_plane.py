@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from scripted_server import Answer, Hangs, Resets, Says, ScriptedServer, problem, serving
 
+from tests.client.scripted_server import Answer, Hangs, Resets, Says, ScriptedServer, problem, serving
 from whilly.client.back_off import BackOff
 from whilly.client.connect import in_process, over_network
 from whilly.client.control_plane import ControlPlane

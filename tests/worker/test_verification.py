@@ -5,8 +5,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from until import until
 
+from tests.worker.until import until
 from whilly.core.evidence import CheckResult
 from whilly.core.plan import Check
 from whilly.worker.check_environment import check_environment

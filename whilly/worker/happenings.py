@@ -44,7 +44,7 @@ class Happenings:
         """The agent begins. The prompt is kept, so that it can be read what the agent was told."""
         return self._event("llm.run_started", self._run(agent, "started", version=version), {"prompt": prompt})
 
-    def llm_ended(self, agent: str, result: AgentResult, usage: Usage, seconds: float, characters: int) -> AttemptEvent:
+    def llm_ended(self, agent: str, result: AgentResult, seconds: float, characters: int) -> AttemptEvent:
         """The agent ended, was stopped or failed."""
         status = STATUS_OF.get(result.outcome, "failed")
         payload = self._run(agent, status, result.version, result.model, result.session)
@@ -56,9 +56,9 @@ class Happenings:
                 "is_complete": result.outcome is Outcome.COMPLETED,
                 "output_chars": characters,
                 "duration_s": round(seconds, 3),
-                "usage": _usage(usage),
-                "gen_ai.usage.input_tokens": usage.input_tokens,
-                "gen_ai.usage.output_tokens": usage.output_tokens,
+                "usage": _usage(result.usage),
+                "gen_ai.usage.input_tokens": result.usage.input_tokens,
+                "gen_ai.usage.output_tokens": result.usage.output_tokens,
             }
         )
         return self._event(f"llm.run_{status}", payload)

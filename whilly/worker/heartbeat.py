@@ -61,7 +61,8 @@ class Pulse:
 
     def holds(self) -> bool:
         """Whether nobody else can have the task now, so that what others see may be written."""
-        return not self._halt.is_set() and clock.now() < self._give_up_at
+        lost = self._halt.cause in (Cause.LEASE_LOST, Cause.OUT_OF_CONTACT)
+        return not lost and clock.now() < self._give_up_at
 
     async def _beat_on(self) -> None:
         failures = 0

@@ -1,0 +1,179 @@
+"""The life of one attempt, from the claim to the answer to its report."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whilly.agents.runner import AgentMissing, AgentResult
+from whilly.core.assignment import Assignment
+from whilly.core.evidence import CheckResult, Report, Usage
+from whilly.core.outcome import Outcome
+from whilly.core.plan import Check, Status, checks_of
+from whilly.wire.work import Start
+from whilly.worker.agent_run import run_agent
+from whilly.worker.check_environment import check_environment
+from whilly.worker.conclusion import OUTCOME_OF_HALT, conclude
+from whilly.worker.contact import Contact
+from whilly.worker.delivery import Delivery
+from whilly.worker.equipment import Equipment
+from whilly.worker.interrupt import Interrupted, unless
+from whilly.worker.place import Collected, Place, Workspace
+from whilly.worker.roster import Roster
+from whilly.worker.stop import Stop
+from whilly.worker.verification import run_checks
+from whilly.workspace.errors import MergeConflict, NoSpace, WorkspaceFailed
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an attempt went, for whoever started the worker."""
+
+    task: str
+    outcome: Outcome
+    status: Status | None
+    """What the control plane made of it; None while it does not say."""
+    reason: str
+    usage: Usage
+
+
+class Attempt:
+    """Works on one assignment. Whatever goes wrong with the task is in its report, not raised."""
+
+    def __init__(
+        self, assignment: Assignment, equipment: Equipment, roster: Roster, delivery: Delivery, claimed_at: float
+    ) -> None:
+        """`claimed_at`: when the claim was sent, by `clock.now`."""
+        self._assignment = assignment
+        self._equipment = equipment
+        self._roster = roster
+        self._contact = Contact(assignment, equipment, delivery, claimed_at)
+        self._place = Place(assignment, equipment)
+        self._checks = checks_of(assignment.checks, equipment.checks)
+        self._agent = assignment.agent or roster.default
+
+    async def run(self, stop: Stop) -> Ended:
+        """Work until the report is answered, or kept for later. Cancelling it ends the agent at once."""
+        async with self._contact.opened(stop):
+            try:
+                report = await self._work()
+            except asyncio.CancelledError:
+                await self._contact.last_words("shutdown", self._report(Outcome.RELEASED, "Ended in a hurry."))
+                raise
+            except AgentMissing as missing:
+                self._roster.strike(self._agent, str(missing))
+                report = self._report(Outcome.AGENT_MISSING, str(missing))
+            except (MergeConflict, NoSpace, WorkspaceFailed) as failure:
+                report = self._without_workspace(failure)
+            except Exception as failure:
+                log.exception("The worker failed at task %s", self._assignment.spec.id)
+                report = self._report(Outcome.WORKSPACE_ERROR, f"The worker itself failed: {failure!r}.")
+            ended = await self._hand_in(report)
+        await self._place.leave()
+        return ended
+
+    async def _work(self) -> Report:
+        runner = self._roster.runner(self._agent)
+        version = self._roster.version(self._agent)
+        try:
+            workspace = await unless(self._contact.halt, self._place.prepare())
+        except Interrupted:
+            return self._halted()
+        except (MergeConflict, NoSpace, WorkspaceFailed) as failure:
+            report = self._without_workspace(failure)
+            self._contact.tell(self._contact.happenings.workspace_prepare_failed(report.outcome, report.reason))
+            return report
+        happenings = self._contact.happenings
+        self._contact.tell(happenings.workspace_prepared(str(workspace.path), workspace.branch, workspace.base_commit))
+        if not await self._contact.begin(Start(self._agent, version, "", workspace.base_commit)):
+            return self._halted()
+        agent = await run_agent(runner, version, self._assignment, workspace.path, self._equipment, self._contact)
+        self._contact.pulse.phase = "checks"
+        collected = await self._place.collect()
+        checks = await self._verify(collected, agent)
+        self._contact.pulse.phase = "reporting"
+        return await self._conclude(workspace, collected, agent, checks)
+
+    async def _verify(self, collected: Collected, agent: AgentResult) -> Sequence[CheckResult]:
+        """Run the checks, when there is something that they could prove."""
+        contact, commit = self._contact, collected.head_commit
+        provable = agent.outcome is Outcome.COMPLETED and commit and collected.files_changed and not collected.violated
+        if not provable or not commit or not self._checks:
+            return ()
+        contact.tell(contact.happenings.verification_started(self._checks, commit))
+        results: list[CheckResult] = []
+
+        async def told(check: Check, result: CheckResult) -> None:
+            results.append(await contact.wording.check_result(result))
+            contact.tell(contact.happenings.verified(check, results[-1]))
+
+        environment = check_environment(self._equipment.environment)
+        async with self._place.clean_checkout(commit) as checkout:
+            await run_checks(self._checks, checkout, commit, environment=environment, halt=contact.halt, told=told)
+        return results
+
+    async def _conclude(
+        self, workspace: Workspace, collected: Collected, agent: AgentResult, checks: Sequence[CheckResult]
+    ) -> Report:
+        changed, violated = collected.files_changed > 0, collected.violated
+        outcome, reason = conclude(agent, self._contact.halt, changed=changed, violated=violated, checks=checks)
+        branch = ""
+        if outcome is Outcome.COMPLETED:
+            # A branch that others see may only move while nobody else can have the task.
+            if self._contact.pulse.holds():
+                branch = await self._place.publish(collected)
+            else:
+                outcome, reason = Outcome.LOST_WORKER, "The lease ran out before the result could be published."
+        return Report(
+            outcome,
+            reason=reason,
+            summary=agent.final_text,
+            base_commit=workspace.base_commit,
+            head_commit=collected.head_commit or "",
+            branch=branch,
+            kept_ref=collected.kept_ref,
+            files_changed=collected.files_changed,
+            checks=tuple(checks),
+            usage=agent.usage,
+            agent=self._agent,
+            agent_version=agent.version,
+            model=agent.model,
+            session=agent.session,
+            exit_code=agent.exit_code,
+            retry_after_seconds=agent.retry_after_seconds,
+        )
+
+    def _halted(self) -> Report:
+        """The report of an attempt that was halted before its agent ran."""
+        halt = self._contact.halt
+        outcome = OUTCOME_OF_HALT[halt.cause] if halt.cause else Outcome.RELEASED
+        return self._report(outcome, halt.reason)
+
+    def _without_workspace(self, failure: MergeConflict | NoSpace | WorkspaceFailed) -> Report:
+        outcomes = {MergeConflict: Outcome.MERGE_CONFLICT, NoSpace: Outcome.NO_SPACE}
+        outcome = outcomes.get(type(failure), Outcome.WORKSPACE_ERROR)
+        return self._report(outcome, self._contact.wording.reason(str(failure)))
+
+    def _report(self, outcome: Outcome, reason: str) -> Report:
+        """One without a result."""
+        return Report(
+            outcome,
+            reason=reason,
+            kept_ref=self._place.kept_ref,
+            usage=self._contact.pulse.meter.usage,
+            agent=self._agent,
+            agent_version=self._roster.version(self._agent),
+        )
+
+    async def _hand_in(self, report: Report) -> Ended:
+        match report.outcome:
+            case Outcome.RELEASED:
+                answer = await self._contact.give_back("shutdown", report)
+            case Outcome.AGENT_MISSING:
+                answer = await self._contact.give_back(Outcome.AGENT_MISSING.value, report)
+            case _:
+                answer = await self._contact.hand_in(report)
+        reason = (answer.reason if answer else "") or report.reason
+        return Ended(self._assignment.spec.id, report.outcome, answer.status if answer else None, reason, report.usage)

@@ -1,0 +1,44 @@
+"""What all attempts of one worker share, put together by whoever starts the worker."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from whilly.agents.runner import AgentRunner
+from whilly.client.control_plane import ControlPlane
+from whilly.core.plan import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """A worker's connections, places and limits. Settings are read elsewhere; these are values."""
+
+    control_plane: ControlPlane
+    address: str
+    """Tells control planes apart: the reports kept for one are never sent to another. A URL, for instance."""
+    worker: str
+    """The name by which the control plane knows this worker. Keep it over restarts: reports kept are its own."""
+    plan: str
+    runners: Mapping[str, AgentRunner]
+    """By name; the first is for tasks that name no agent."""
+    workspaces: Path
+    """Where the private clones live."""
+    state: Path
+    """Where reports wait until the control plane has taken them."""
+    environment: Mapping[str, str]
+    """Of the worker itself; checks see an allowed part of it."""
+    secrets: tuple[str, ...] = ()
+    """Values that must not leave the machine in a transcript or an output."""
+    checks: tuple[Check, ...] = ()
+    """In addition to the plan's and the tasks'; the same name replaces."""
+    in_place: bool = False
+    """Work in the user's own tree, one task at a time."""
+    heartbeat_seconds: float = 15
+    claim_wait_seconds: float = 30
+    timeout_minutes: int = 60
+    """For tasks and plans that name none."""
+    stall_seconds: float = 900
+    shutdown_seconds: float = 10
+    """How long the end may take after the first order to stop."""
+    tell: Callable[[str], None] = lambda _: None
+    """Sentences for the person who watches."""

@@ -1,0 +1,159 @@
+"""A worker: claims tasks, as many at a time as it has slots, and sees each through to its report."""
+
+import asyncio
+import logging
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from whilly.client.back_off import BackOff
+from whilly.client.errors import ControlPlaneError, Unreachable
+from whilly.core.assignment import Assignment
+from whilly.core.outcome import Outcome
+from whilly.wire.work import ClaimRequest, Release
+from whilly.worker import clock
+from whilly.worker.attempt import Attempt, Ended
+from whilly.worker.delivery import Delivery
+from whilly.worker.equipment import Equipment
+from whilly.worker.interrupt import Interrupted, beside, unless
+from whilly.worker.journal import Journal
+from whilly.worker.roster import Roster
+from whilly.worker.stop import Stop
+
+log = logging.getLogger(__name__)
+
+LAST_TRY_SECONDS = 1.0
+"""How long a worker that ends tries to bring reports that are late, and to find out about a claim without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What a worker has done."""
+
+    attempts: tuple[Ended, ...]
+    missing: dict[str, str] = field(default_factory=dict)
+    """Agents whose programs are not there, with a sentence each that says what to do."""
+    undelivered: int = 0
+    """Reports that wait in the journal for the next start."""
+
+
+class Worker:
+    """Claims until told to stop, until its default agent turns out to be missing, or until it has worked enough."""
+
+    def __init__(self, equipment: Equipment, *, slots: int = 1, max_tasks: int | None = None) -> None:
+        """`max_tasks` counts attempts that end with a report; one that was given back does not count."""
+        self._equipment = equipment
+        self._control_plane = equipment.control_plane
+        self._slots = slots
+        self._left = max_tasks
+        if equipment.in_place and slots != 1:
+            raise ValueError("in the user's own tree there is room for one task at a time")
+        self._ending = asyncio.Event()
+        self._roster = Roster(equipment.runners, equipment.tell, self._ending.set)
+        journal = Journal(equipment.state, equipment.address)
+        self._delivery = Delivery(equipment.control_plane, journal, equipment.tell)
+        self._ended: list[Ended] = []
+        self._back_off = BackOff(0.2, 10)
+        self._in_contact = True
+
+    async def run(self, stop: Stop) -> Worked:
+        """Work. Raises Rejected when the control plane does not want this worker at all."""
+        async with beside(self._delivery.run(), self._heed(stop)):
+            await self._roster.look()
+            await self._fill_slots(stop)
+            undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
+        return Worked(tuple(self._ended), self._roster.missing, undelivered)
+
+    async def _heed(self, stop: Stop) -> None:
+        await stop.wait()
+        self._ending.set()
+
+    async def _fill_slots(self, stop: Stop) -> None:
+        slots = [asyncio.create_task(self._slot(stop)) for _ in range(self._slots)]
+        hurry = asyncio.create_task(self._hurry(stop, slots))
+        try:
+            ended = await asyncio.gather(*slots, return_exceptions=True)
+        finally:
+            hurry.cancel()
+            for slot in slots:
+                slot.cancel()
+            await asyncio.gather(hurry, *slots, return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, Exception):
+                raise failure
+
+    async def _hurry(self, stop: Stop, slots: "list[asyncio.Task[None]]") -> None:
+        await stop.urgent()
+        for slot in slots:
+            slot.cancel()
+
+    async def _slot(self, stop: Stop) -> None:
+        try:
+            await self._work(stop)
+        except Exception:
+            self._ending.set()
+            raise
+
+    async def _work(self, stop: Stop) -> None:
+        """One task after another."""
+        while not self._ending.is_set() and self._take_permit():
+            asked_at = clock.now()
+            assignment = await self._claim()
+            if assignment is None:
+                self._return_permit()
+                continue
+            attempt = Attempt(assignment, self._equipment, self._roster, self._delivery, asked_at)
+            ended = await attempt.run(stop)
+            self._ended.append(ended)
+            if ended.outcome in (Outcome.RELEASED, Outcome.AGENT_MISSING):
+                self._return_permit()
+
+    async def _claim(self) -> Assignment | None:
+        """A task, once there is one; None when this look brought none or the worker ends.
+
+        Without an answer the same claim is asked again: if it was granted, this is how the worker learns of it.
+        """
+        request = ClaimRequest(
+            uuid.uuid4().hex, self._equipment.plan, self._roster.available, self._equipment.claim_wait_seconds
+        )
+        failures = 0
+        while True:
+            try:
+                assignment = await unless(self._ending, self._control_plane.claim(request))
+            except Interrupted:
+                await self._decline(request)
+                return None
+            except Unreachable as failure:
+                failures += 1
+                self._say_contact(False, str(failure))
+                with suppress(Interrupted):
+                    await unless(self._ending, asyncio.sleep(self._back_off.seconds(failures)))
+                continue
+            self._say_contact(True, "The control plane answers again.")
+            return assignment
+
+    async def _decline(self, request: ClaimRequest) -> None:
+        """The worker ends, and the answer to this claim never came: if it was granted, give the task back."""
+        again = ClaimRequest(request.claim_id, request.plan, request.agents)
+        with suppress(ControlPlaneError, TimeoutError):
+            async with asyncio.timeout(LAST_TRY_SECONDS):
+                granted = await self._control_plane.claim(again)
+                if granted is not None:
+                    await self._control_plane.release(granted.key, Release("shutdown"))
+
+    def _take_permit(self) -> bool:
+        if self._left is None:
+            return True
+        if self._left == 0:
+            return False
+        self._left -= 1
+        return True
+
+    def _return_permit(self) -> None:
+        if self._left is not None:
+            self._left += 1
+
+    def _say_contact(self, now: bool, sentence: str) -> None:
+        if now is not self._in_contact:
+            self._equipment.tell(sentence)
+        self._in_contact = now
