@@ -40,13 +40,12 @@ class Fields:
         if not missing:
             return
         names = ", ".join(f'"{key}"' for key in missing)
-        for key in missing:
-            unknown = [name for name in self.values if name not in known]
-            if len(unknown) <= _MOST_COMPARED and (alike := _resembling(key, unknown)):
-                names += f" (there is {quoted(alike)})"
+        unknown = [name for name in self.values if name not in known][:_MOST_COMPARED]
+        alike = [quoted(name) for key in missing if (name := _resembling(key, unknown))]
+        there = f" (there is {', '.join(alike)})" if alike else ""
         verb = "is missing" if len(missing) == 1 else "are missing"
         lines = ", ".join(f'"{key}": {examples[key]}' for key in missing)
-        self.problem(None, f"{names} {verb}", f"Add {lines}.")
+        self.problem(None, f"{names} {verb}{there}", f"Add {lines}.")
 
     def problem(self, key: str | None, what: str, remedy: str) -> None:
         """Report something about the value of a key, or about the object itself."""

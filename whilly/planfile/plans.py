@@ -6,7 +6,7 @@ from whilly.planfile.checks import read_checks
 from whilly.planfile.fields import Fields
 from whilly.planfile.findings import Findings, Path
 from whilly.planfile.problems import kind_of, quoted
-from whilly.planfile.references import check_references
+from whilly.planfile.references import check_references, check_targets
 from whilly.planfile.repositories import read_origin, read_repo_targets
 from whilly.planfile.schema import LONGEST_TIMEOUT_MINUTES, PLAN_KEYS
 from whilly.planfile.syntax import Unreal
@@ -21,9 +21,10 @@ def read_document(outline: Outline, findings: Findings) -> Plan:
     fields.text("$schema")
     plan_id, project = _names(fields, outline, findings)
     targets = read_repo_targets(fields)
-    targets_are_known = not any("repo_targets" in _steps(problem.place) for problem in findings.problems)
     tasks, places = _tasks(fields, outline.tasks_place, findings)
-    check_references(tasks, places, targets if targets_are_known else None, findings)
+    check_references(tasks, places, findings)
+    if targets or not fields.has("repo_targets"):
+        check_targets(tasks, places, targets, findings)
     return Plan(
         id=plan_id,
         project=project,
@@ -92,7 +93,3 @@ def _tasks(fields: Fields, place: Path, findings: Findings) -> tuple[list[TaskSp
         elif not isinstance(value, Unreal):
             findings.problem(here, f"The task is {kind_of(value)}, not an object", 'Write {"id": "…", …}.')
     return tasks, places
-
-
-def _steps(place: Path | int) -> Path:
-    return () if isinstance(place, int) else place

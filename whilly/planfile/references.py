@@ -13,13 +13,8 @@ _MOST_COMPARED = 1_000
 """Ids among which the nearest spelling is looked for."""
 
 
-def check_references(
-    tasks: Sequence[TaskSpec], places: Sequence[Path], targets: Sequence[RepoTarget] | None, findings: Findings
-) -> None:
-    """Report colliding ids, dependencies that lead nowhere or in a loop, and repositories that nobody declared.
-
-    Tasks without a usable id (empty here) are left out; so are repositories when `targets` is None.
-    """
+def check_references(tasks: Sequence[TaskSpec], places: Sequence[Path], findings: Findings) -> None:
+    """Report colliding ids, and dependencies that lead nowhere or in a loop. An empty id is one that was refused."""
     named = [(task, place) for task, place in zip(tasks, places, strict=True) if task.id]
     place_of = _check_collisions(named, findings)
     by_fold = {task.id.casefold(): task.id for task, _ in named}
@@ -35,8 +30,19 @@ def check_references(
             f"The tasks wait for each other in a loop: {shown}",
             "Remove one of these dependencies.",
         )
-    if targets is not None:
-        _check_targets(tasks, places, targets, findings)
+
+
+def check_targets(
+    tasks: Sequence[TaskSpec], places: Sequence[Path], targets: Sequence[RepoTarget], findings: Findings
+) -> None:
+    """Report repositories that tasks name and nobody declared."""
+    declared = {target.id for target in targets}
+    for task, place in zip(tasks, places, strict=True):
+        if task.repo_target_id and task.repo_target_id not in declared:
+            among = ", ".join(sorted(declared)[:10])
+            remedy = f"Write one of {among}." if declared else "Declare it under repo_targets, or remove the key."
+            what = f"The repository {quoted(task.repo_target_id)} is not among the plan's repo_targets"
+            findings.problem((*place, "repo_target_id"), what, remedy)
 
 
 def _check_collisions(named: Sequence[tuple[TaskSpec, Path]], findings: Findings) -> dict[str, Path]:
@@ -79,15 +85,3 @@ def _nearest(dependency: str, known: frozenset[str]) -> str | None:
     if len(known) > _MOST_COMPARED or len(dependency) > 64:
         return None
     return next(iter(get_close_matches(dependency, known, n=1, cutoff=0.8)), None)
-
-
-def _check_targets(
-    tasks: Sequence[TaskSpec], places: Sequence[Path], targets: Sequence[RepoTarget], findings: Findings
-) -> None:
-    declared = {target.id for target in targets}
-    for task, place in zip(tasks, places, strict=True):
-        if task.repo_target_id and task.repo_target_id not in declared:
-            among = ", ".join(sorted(declared)[:10])
-            remedy = f"Write one of {among}." if declared else "Declare it under repo_targets, or remove the key."
-            what = f"The repository {quoted(task.repo_target_id)} is not among the plan's repo_targets"
-            findings.problem((*place, "repo_target_id"), what, remedy)
