@@ -51,15 +51,15 @@ class Journal:
         return path
 
     def settle(self, key: AttemptKey) -> None:
-        """The control plane has it: forget it."""
-        with contextlib.suppress(FileNotFoundError):
+        """The control plane has it: forget it. If that fails it is sent once more, which does no harm."""
+        with contextlib.suppress(OSError):
             (self.folder / _file_name(key)).unlink()
 
     def set_aside(self, key: AttemptKey) -> Path:
         """The control plane will never take it: keep it for a person to look at, and send it no more."""
         path = self.folder / _file_name(key)
         aside = path.with_suffix(SET_ASIDE)
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             path.replace(aside)
         return aside
 
