@@ -35,6 +35,8 @@ async def _review(tx: Transaction, plan: str, task: str, decision: str, reviewer
     found = await locked_task(tx, plan, task)
     if found.status is not Status.HUMAN_LOOP:
         raise Refused(f"Task {task} is {found.status.value}; it does not wait for a decision.")
+    if decision == "changes_requested" and not found.result_commit:
+        raise Refused(f"Task {task} has not been worked on yet: approve or reject it, or import the plan with changes.")
     if decision == "approved":
         moved = tx.record(found, ReviewApproved(reviewer, comment))
         if moved.status is Status.DONE:
