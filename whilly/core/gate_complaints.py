@@ -198,6 +198,7 @@ def _budget(case: Case) -> str:
     return ""
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _COMMENT = re.compile(r"<!--(?=[^>]*\w)")
 _OVERRIDE_HINTS = ("<", "[", "instruct", "prompt", "rules", "guideline", "direction")
 _OVERRIDE = re.compile(
@@ -226,9 +227,9 @@ def _wrong_with_path(path: str) -> str:
         return "is not relative to the repository"
     if ".." in parts:
         return "leads out of the repository"
-    if parts and any(part.casefold() == ".git" for part in parts):
+    if ".git" in path.casefold() and any(part.casefold() == ".git" for part in parts):
         return "is inside git's own folder"
-    return "contains a control character" if any(ord(character) < 32 for character in path) else ""
+    return "contains a control character" if _CONTROL.search(path) else ""
 
 
 COMPLAINTS: dict[str, Complaint] = {

@@ -25,7 +25,7 @@ class SecretPattern:
 
 def strong_kind_in(text: str) -> str | None:
     """The kind of the first credential beyond doubt, for refusing it; None when there is none."""
-    return next((kind for _, _, kind, strong in find_patterns(text) if strong), None)
+    return next((pattern.kind for pattern in PATTERNS if pattern.strong and pattern.expression.search(text)), None)
 
 
 def find_patterns(text: str) -> Iterator[tuple[int, int, str, bool]]:
