@@ -4,11 +4,13 @@ import inspect
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from whilly import settings
 from whilly.core import errors, events, lifecycle
 from whilly.core.money import MICROS_PER_USD
 from whilly.core.outcome import BACK_OFF_SECONDS, ENDINGS, MAX_ATTEMPTS, Outcome, Remedy
+from whilly.planfile.schema import json_schema
 
 FOLLOWS = {
     Remedy.JUDGE: "the evidence decides",
@@ -97,10 +99,39 @@ def settings_table() -> str:
     return "\n".join(["| variable | meaning |", "|---|---|", *rows])
 
 
+def plan_keys(properties: dict[str, Any], required: list[str]) -> str:
+    """The keys of one kind of object in a plan file."""
+    rows = []
+    for key, schema in properties.items():
+        kind = schema.get("type", "object")
+        kinds = [name for name in ([kind] if isinstance(kind, str) else kind) if name != "null"]
+        default = f" Default: `{json.dumps(schema['default'])}`." if "default" in schema else ""
+        needed = "yes" if key in required else ""
+        rows.append(f"| `{key}` | {needed} | {' or '.join(kinds)} | {schema['description']}{default} |")
+    return "\n".join(["| key | required | type | meaning |", "|---|---|---|---|", *rows])
+
+
+def keys_of(kind: str) -> Callable[[], str]:
+    """The keys of a task, a check, a repo target or an origin."""
+    schema = json_schema()["$defs"][kind]
+    return lambda: plan_keys(schema["properties"], schema["required"])
+
+
+def plan_schema() -> str:
+    """The JSON Schema, as `whilly plan schema` prints it."""
+    return f"```json\n{json.dumps(json_schema(), indent=2, ensure_ascii=False)}\n```"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "errors": error_family,
     "failure-catalogue": failure_catalogue,
     "lifecycle": lifecycle_drawing,
+    "plan-check-keys": keys_of("check"),
+    "plan-keys": lambda: plan_keys(json_schema()["properties"], json_schema()["required"]),
+    "plan-origin-keys": keys_of("origin"),
+    "plan-repo-target-keys": keys_of("repo_target"),
+    "plan-schema": plan_schema,
+    "plan-task-keys": keys_of("task"),
     "settings": settings_table,
     "task-events": task_events,
 }

@@ -77,15 +77,15 @@ def _checks(description: str) -> Schema:
     return {"type": ["array", "null"], "items": {"$ref": "#/$defs/check"}, "description": description}
 
 
-def _common(owner: str) -> Schema:
-    """What a plan and a task both have."""
-    review = _word(f"When a person is asked about {owner}.", REVIEWS)
+def _work_settings(*, left_out: str, money: str, checks: str) -> Schema:
+    """What a plan sets for all of its tasks, and a task for itself."""
+    review = _word(f"When a person is asked about the work. Left out: {left_out}.", REVIEWS)
     return {
-        "agent": _optional(_text(f"The agent that works on {owner}; left out: the next one up decides.")),
-        "budget_usd": _budget(f"The most that all attempts on {owner} together may spend, in dollars."),
-        "timeout_minutes": _whole(f"How long one attempt on {owner} may take.", 1, LONGEST_TIMEOUT_MINUTES),
+        "agent": _optional(_text(f"The agent that does the work. Left out: {left_out}.")),
+        "budget_usd": _budget(f"The most that {money} may spend, in dollars. Left out: no limit."),
+        "timeout_minutes": _whole(f"How long one attempt may take. Left out: {left_out}.", 1, LONGEST_TIMEOUT_MINUTES),
         "review": {**_optional(review), "enum": [*review["enum"], None]},
-        "verification_commands": _checks(f"The checks that decide whether {owner} is done."),
+        "verification_commands": _checks(checks),
         "checks": _checks("Another name for verification_commands; only one of the two may be given."),
     }
 
@@ -114,7 +114,7 @@ _REPO_TARGET = _object(
         "repo_full_name": _optional(_text("The owner and the name: acme/shop.")),
         "repo": _optional(_text("Another name for repo_full_name; only one of the two may be given.")),
         "clone_url": _optional(_text("Where to clone from; without a user, password or token in it.")),
-        "default_branch": _optional(_text("The branch to start from; left out: the repository's own.")),
+        "default_branch": _optional(_text("The branch to start from. Left out: the repository's own.")),
         "credential_policy": _optional(_text("Which credentials a worker may use for it.")),
     },
     anyOf=[{"required": ["repo_full_name"]}, {"required": ["repo"]}],
@@ -155,7 +155,11 @@ _TASK = _object(
         "prd_requirement": _optional(_text("The requirement that the task serves.")),
         "repo_target_id": _optional(_text("The repository it works in, one of repo_targets.")),
         "version": _whole("Accepted from older files, and not used.", 0),
-        **_common("the task"),
+        **_work_settings(
+            left_out="the plan's",
+            money="all attempts at this task together",
+            checks="Checks of this task, beside the plan's.",
+        ),
     },
 )
 
@@ -163,8 +167,8 @@ _PLAN = _object(
     ("tasks",),
     {
         "$schema": _optional(_text("For editors; not used.")),
-        "plan_id": _optional(_id("The plan's id; left out: made from project.")),
-        "project": _optional(_text("The name to show; left out: plan_id.")),
+        "plan_id": _optional(_id("The plan's id. Left out: made from project.")),
+        "project": _optional(_text("The name to show. Left out: plan_id.")),
         "tasks": {"type": "array", "items": {"$ref": "#/$defs/task"}, "description": "The tasks, in order."},
         "origin": {"anyOf": [{"$ref": "#/$defs/origin"}, {"type": "null"}], "description": "Where it came from."},
         "repo_targets": {
@@ -172,7 +176,11 @@ _PLAN = _object(
             "items": {"$ref": "#/$defs/repo_target"},
             "description": "Repositories that tasks may name.",
         },
-        **_common("the plan"),
+        **_work_settings(
+            left_out="the worker's own",
+            money="all tasks together",
+            checks="Checks that decide about each task.",
+        ),
     },
     anyOf=[{"required": ["project"]}, {"required": ["plan_id"]}],
 )
