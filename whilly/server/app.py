@@ -49,6 +49,7 @@ def create_app(database: Database, *, timing: Timing | None = None, hosts: Itera
             asyncio.create_task(engine.listener.run()),
             asyncio.create_task(engine.live.run()),
             asyncio.create_task(repeat("looking for lost workers", engine.sweep, asyncio.sleep)),
+            asyncio.create_task(repeat("noting who is here", engine.note_workers, asyncio.sleep)),
             asyncio.create_task(repeat("waking those who wait", engine.look_again, asyncio.sleep)),
         ]
         try:
@@ -61,7 +62,13 @@ def create_app(database: Database, *, timing: Timing | None = None, hosts: Itera
             await asyncio.wait(loops, timeout=CLOSING_SECONDS / 2)
 
     app = FastAPI(
-        title="Whilly", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None
+        title="Whilly",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
     )
     app.state.engine = engine
     app.state.claims = claims

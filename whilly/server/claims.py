@@ -8,6 +8,7 @@ from starlette.types import Receive
 from whilly.core.assignment import Assignment
 from whilly.operations.finish_attempts import release_attempt
 from whilly.server.engine import Engine
+from whilly.server.errors import Denied
 from whilly.wire.work import ClaimRequest, Release
 
 UNDELIVERED = Release("undelivered")
@@ -22,6 +23,8 @@ class Claims:
 
     async def claim(self, worker: str, request: ClaimRequest, receive: Receive) -> Assignment | None:
         """A task, or None after `wait_seconds`, or as soon as the client is gone (`receive` says so)."""
+        if self._engine.wakeups.closed:
+            raise Denied(503, "stopping", "This server is about to stop.", "Ask again.", {"Retry-After": "1"})
         seconds = min(max(request.wait_seconds, 0), self._engine.timing.longest_wait)
         found, seen = await self._ask(worker, request)
         if found is not None or seconds == 0:

@@ -15,6 +15,7 @@ from whilly.operations.batching import Batcher
 from whilly.operations.check_token import Caller
 from whilly.operations.claim_tasks import Ask, claim_tasks
 from whilly.operations.finish_attempts import finish_attempts
+from whilly.operations.note_workers import note_workers
 from whilly.operations.renew_leases import Beat, renew_leases
 from whilly.operations.start_attempts import Beginning, start_attempts
 from whilly.operations.sweep_leases import sweep_leases
@@ -29,6 +30,7 @@ from whilly.wire.work import FinishAnswer, HeartbeatAnswer
 
 SWEEP_EVERY: Final = 5.0
 LOOK_AGAIN_EVERY: Final = 1.0
+NOTE_WORKERS_EVERY: Final = 15.0
 HEED_HINTS_EVERY: Final = 0.02
 
 
@@ -53,6 +55,7 @@ class Engine:
         self.live = LiveEvents(database)
         self.sequencer = Sequencer(database, self.live.look)
         self.listener = Listener(database.url, self._heard)
+        self._here: set[str] = set()
         self._hint: asyncio.TimerHandle | None = None
         self.claims: Batcher[Ask, Assignment | None] = Batcher(self._claim)
         self.starts: Batcher[Beginning, None] = Batcher(self._start)
@@ -74,6 +77,17 @@ class Engine:
             self.freed(None)
             return 0.0
         return SWEEP_EVERY
+
+    def is_here(self, worker: str) -> None:
+        """A worker gave a sign of life. Written down now and then, for all together."""
+        self._here.add(worker)
+
+    async def note_workers(self) -> float:
+        """Write down who was here since the last round."""
+        here, self._here = self._here, set()
+        if here:
+            await note_workers(self.database, here)
+        return NOTE_WORKERS_EVERY
 
     async def look_again(self) -> float:
         """One round of the safety net for those who wait."""

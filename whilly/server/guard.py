@@ -1,5 +1,6 @@
 """In front of every route: whose name the request was sent to, and what a browser may do with the answer."""
 
+import re
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -10,6 +11,8 @@ from whilly.wire.protocol import HEADER, VERSION
 from whilly.wire.work import Problem
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -62,7 +65,6 @@ class Guard:
 
 
 def name_of(host: str) -> str:
-    """The name in a Host header, without port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    """The name in a Host header, without port and brackets; empty when it is none."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""

@@ -22,15 +22,16 @@ class Ownership:
             self._workers.clear()
         self._workers[key] = worker
 
-    async def check(self, caller: Caller, key: AttemptKey) -> None:
-        """Raise Denied when the attempt is somebody else's. One that never was is left to the operation to refuse."""
+    async def check(self, caller: Caller, key: AttemptKey) -> bool:
+        """Whether there is such an attempt. Raises Denied when it is somebody else's."""
         admit_to_plan(caller, key.plan)
         worker = self._workers.get(key)
         if worker is None:
             rows = await self._database.fetch("worker_of_attempt", key.plan, key.task, key.epoch)
             if not rows:
-                return
+                return False
             worker = rows[0]["worker_id"]
             self.note(key, worker)
         if worker != caller.name:
             raise Denied(403, "not_yours", f"Attempt {key.epoch} of task {key.task} belongs to another worker.")
+        return True

@@ -24,7 +24,8 @@ class Wakeups:
         self._parked: dict[Line, dict[asyncio.Future[None], None]] = {}
         self._generations: defaultdict[str, int] = defaultdict(int)
         self._everywhere = 0
-        self._closed = False
+        self.closed = False
+        """Nobody may park any more."""
 
     def __len__(self) -> int:
         return sum(len(line) for line in self._parked.values())
@@ -35,8 +36,8 @@ class Wakeups:
 
     async def wait(self, line: Line, seen: int, seconds: float) -> bool:
         """Park until it is worth asking again (True) or the time is over (False). `seen`: the generation before."""
-        if self._closed or self.generation(line[0]) != seen:
-            return not self._closed
+        if self.closed or self.generation(line[0]) != seen:
+            return not self.closed
         place = asyncio.get_running_loop().create_future()
         places = self._parked.setdefault(line, {})
         places[place] = None
@@ -54,7 +55,7 @@ class Wakeups:
             places.pop(place, None)
             if not places and self._parked.get(line) is places:
                 del self._parked[line]
-        return not self._closed
+        return not self.closed
 
     def wake(self, plan: str | None = None) -> None:
         """Something may be claimable in this plan, or in any. Call it after the commit that made it so."""
@@ -76,7 +77,7 @@ class Wakeups:
 
     def close(self) -> None:
         """Send everybody away, and let nobody park any more."""
-        self._closed = True
+        self.closed = True
         for line in self._lines(None):
             self._rouse(line, len(self._parked[line]))
 

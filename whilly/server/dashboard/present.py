@@ -238,6 +238,5 @@ def _line(event: StoredEvent) -> EventLine:
 
 
 def short(text: str, most: int = SHORT) -> str:
-    """At most so many characters, marked where it was cut; without characters that turn text around."""
-    clean = "".join(letter for letter in text[: most * 2] if letter in "\n\t" or letter.isprintable())
-    return clean if len(clean) <= most else f"{clean[: most - 1]}…"
+    """At most so many characters, marked where it was cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

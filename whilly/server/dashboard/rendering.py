@@ -54,12 +54,20 @@ def _environment() -> "Environment":
         loader=PackageLoader("whilly.server.dashboard", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
     environment.globals["asset"] = asset_url
     return environment
+
+
+def _shown(value: object) -> object:
+    """Without characters that hide others or turn text around; what the templates made themselves stays."""
+    if type(value) is not str or value.isprintable():
+        return value
+    return "".join(letter for letter in value if letter in "\n\t" or letter.isprintable())
 
 
 def render(template: str, **values: object) -> str:

@@ -2,12 +2,10 @@
 
 import re
 
-import asyncpg
 from starlette.requests import Request
 from starlette.responses import Response
 
 from whilly.core.assignment import Assignment, AttemptKey
-from whilly.core.errors import UnknownTask
 from whilly.core.evidence import Report
 from whilly.operations.append_events import append_events, append_transcript
 from whilly.operations.finish_attempts import release_attempt
@@ -35,6 +33,7 @@ async def claim(request: Request) -> Response:
     """A task to work on: 200, or 204 when there was none for as long as the request wanted to wait."""
     caller, asked = caller_of(request), await read(request, ClaimRequest)
     admit_to_plan(caller, asked.plan)
+    engine_of(request).is_here(caller.name)
     claims: Claims = request.app.state.claims
     assignment = await claims.claim(caller.name, asked, request.receive)
     return NOTHING if assignment is None else answer(assignment)
@@ -50,6 +49,7 @@ async def start(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """A sign of life; the answer says what is wanted of the attempt."""
     key = await _own_attempt(request)
+    engine_of(request).is_here(caller_of(request).name)
     return answer(await engine_of(request).beats.submit((key, await read(request, Heartbeat))))
 
 
@@ -67,11 +67,10 @@ async def events(request: Request) -> Response:
 
 async def transcript(request: Request) -> Response:
     """Append to the attempt's transcript; pieces that are already there are ignored."""
-    key, chunks = await _own_attempt(request), await read(request, list[TranscriptChunk], LARGEST_LOG)
-    try:
-        await append_transcript(engine_of(request).database, key, chunks)
-    except asyncpg.ForeignKeyViolationError:
-        raise UnknownTask(key.plan, key.task) from None
+    key, engine = _attempt(request), engine_of(request)
+    if not await engine.ownership.check(caller_of(request), key):
+        raise Denied(404, "unknown_attempt", f"Task {key.task} has no attempt {key.epoch}.")
+    await append_transcript(engine.database, key, await read(request, list[TranscriptChunk], LARGEST_LOG))
     return NOTHING
 
 
@@ -90,20 +89,25 @@ async def release(request: Request) -> Response:
 
 
 async def _own_attempt(request: Request) -> AttemptKey:
-    path = request.path_params
-    key = AttemptKey(path["plan"], path["task"], min(path["epoch"], 2**31 - 1))
+    """The attempt that the address names. One that never was is left to the operation to refuse."""
+    key = _attempt(request)
     await engine_of(request).ownership.check(caller_of(request), key)
     return key
 
 
-_ATTEMPT = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
+def _attempt(request: Request) -> AttemptKey:
+    path = request.path_params
+    return AttemptKey(path["plan"], path["task"], min(path["epoch"], 2**31 - 1))
+
+
+_PATH = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
 
 ROUTES = (
     Route("POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment),
-    Route("POST", f"{_ATTEMPT}/start", start, WORKERS, body=Start),
-    Route("POST", f"{_ATTEMPT}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer),
-    Route("POST", f"{_ATTEMPT}/events", events, WORKERS, body=list[AttemptEvent]),
-    Route("POST", f"{_ATTEMPT}/transcript", transcript, WORKERS, body=list[TranscriptChunk]),
-    Route("POST", f"{_ATTEMPT}/finish", finish, WORKERS, body=Report, gives=FinishAnswer),
-    Route("POST", f"{_ATTEMPT}/release", release, WORKERS, body=Release, gives=FinishAnswer),
+    Route("POST", f"{_PATH}/start", start, WORKERS, body=Start),
+    Route("POST", f"{_PATH}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer),
+    Route("POST", f"{_PATH}/events", events, WORKERS, body=list[AttemptEvent]),
+    Route("POST", f"{_PATH}/transcript", transcript, WORKERS, body=list[TranscriptChunk]),
+    Route("POST", f"{_PATH}/finish", finish, WORKERS, body=Report, gives=FinishAnswer),
+    Route("POST", f"{_PATH}/release", release, WORKERS, body=Release, gives=FinishAnswer),
 )
