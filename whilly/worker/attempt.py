@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from whilly.agents.runner import AgentMissing, AgentResult
@@ -18,11 +18,13 @@ from whilly.worker.contact import Contact
 from whilly.worker.delivery import Delivery
 from whilly.worker.equipment import Equipment
 from whilly.worker.interrupt import Interrupted, unless
-from whilly.worker.place import Collected, Place, Workspace
+from whilly.worker.place import Place
 from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
 from whilly.worker.verification import run_checks
+from whilly.workspace.attempt import Workspace
 from whilly.workspace.errors import MergeConflict, NoSpace, WorkspaceFailed
+from whilly.workspace.result import Collected
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +45,21 @@ class Attempt:
     """Works on one assignment. Whatever goes wrong with the task is in its report, not raised."""
 
     def __init__(
-        self, assignment: Assignment, equipment: Equipment, roster: Roster, delivery: Delivery, claimed_at: float
+        self,
+        assignment: Assignment,
+        equipment: Equipment,
+        roster: Roster,
+        delivery: Delivery,
+        *,
+        claimed_at: float,
+        note: Callable[[str], None],
     ) -> None:
-        """`claimed_at`: when the claim was sent, by `clock.now`."""
+        """`claimed_at`: when the claim was sent, by `clock.now`. `note` takes sentences that may repeat themselves."""
         self._assignment = assignment
         self._equipment = equipment
         self._roster = roster
         self._contact = Contact(assignment, equipment, delivery, claimed_at)
-        self._place = Place(assignment, equipment)
+        self._place = Place(assignment, equipment, note)
         self._checks = checks_of(assignment.checks, equipment.checks)
         self._agent = assignment.agent or roster.default
 
@@ -61,6 +70,7 @@ class Attempt:
                 report = await self._work()
             except asyncio.CancelledError:
                 await self._contact.last_words("shutdown", self._report(Outcome.RELEASED, "Ended in a hurry."))
+                await self._place.let_go()
                 raise
             except AgentMissing as missing:
                 self._roster.strike(self._agent, str(missing))
@@ -123,7 +133,7 @@ class Attempt:
         if outcome is Outcome.COMPLETED:
             # A branch that others see may only move while nobody else can have the task.
             if self._contact.pulse.holds():
-                branch = await self._place.publish(collected)
+                branch = await self._place.publish()
             else:
                 outcome, reason = Outcome.LOST_WORKER, "The lease ran out before the result could be published."
         return Report(

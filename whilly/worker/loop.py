@@ -19,6 +19,7 @@ from whilly.worker.interrupt import Interrupted, beside, unless
 from whilly.worker.journal import Journal
 from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
+from whilly.workspace.garbage import sweep
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +56,11 @@ class Worker:
         self._ended: list[Ended] = []
         self._back_off = BackOff(0.2, 10)
         self._in_contact = True
+        self._noted: set[str] = set()
 
     async def run(self, stop: Stop) -> Worked:
         """Work. Raises Rejected when the control plane does not want this worker at all."""
-        async with beside(self._delivery.run(), self._heed(stop)):
+        async with beside(self._delivery.run(), self._heed(stop), self._tidy()):
             await self._roster.look()
             await self._fill_slots(stop)
             undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
@@ -67,6 +69,18 @@ class Worker:
     async def _heed(self, stop: Stop) -> None:
         await stop.wait()
         self._ending.set()
+
+    async def _tidy(self) -> None:
+        """Save the work of attempts whose worker died, and remove their clones."""
+        try:
+            swept = await sweep(self._equipment.workspaces)
+        except OSError:
+            log.exception("The workspaces of dead workers could not be looked at")
+            return
+        for saved in swept.salvaged:
+            self._note(
+                f"{saved.task}: what attempt {saved.epoch} left when its worker died is {saved.collected.kept_ref}."
+            )
 
     async def _fill_slots(self, stop: Stop) -> None:
         slots = [asyncio.create_task(self._slot(stop)) for _ in range(self._slots)]
@@ -102,7 +116,9 @@ class Worker:
             if assignment is None:
                 self._return_permit()
                 continue
-            attempt = Attempt(assignment, self._equipment, self._roster, self._delivery, asked_at)
+            attempt = Attempt(
+                assignment, self._equipment, self._roster, self._delivery, claimed_at=asked_at, note=self._note
+            )
             ended = await attempt.run(stop)
             self._ended.append(ended)
             if ended.outcome in (Outcome.RELEASED, Outcome.AGENT_MISSING):
@@ -152,6 +168,12 @@ class Worker:
     def _return_permit(self) -> None:
         if self._left is not None:
             self._left += 1
+
+    def _note(self, sentence: str) -> None:
+        """Tell it, unless it was told before: each attempt finds the same uncommitted files."""
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._equipment.tell(sentence)
 
     def _say_contact(self, now: bool, sentence: str) -> None:
         if now is not self._in_contact:
