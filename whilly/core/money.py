@@ -19,10 +19,9 @@ def from_usd(amount: str | float | int | Decimal) -> Micros:
         raise ValueError(f"{amount!r} is not an amount of dollars") from None
     if not exact.is_finite() or exact < 0:
         raise ValueError(f"{amount!r} is not an amount of dollars that can be spent")
-    micros = int((exact * MICROS_PER_USD).to_integral_value(rounding=ROUND_HALF_UP))
-    if micros > LARGEST:
+    if exact > LARGEST // MICROS_PER_USD:
         raise ValueError(f"{amount!r} is more than a budget can hold")
-    return micros
+    return int((exact * MICROS_PER_USD).to_integral_value(rounding=ROUND_HALF_UP))
 
 
 def to_usd(amount: Micros) -> Decimal:

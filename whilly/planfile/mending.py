@@ -54,19 +54,16 @@ def diagnose(text: str, start: int, error: JSONDecodeError) -> Mistake:
 
 
 _BLANKS = " \t\r\n"
+_BLANK_SPACE = re.compile(f"[{_BLANKS}]*")
 
 
 def _next(text: str, position: int) -> int:
-    while position < len(text) and text[position] in _BLANKS:
-        position += 1
-    return position
+    match = _BLANK_SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def _last(text: str, position: int) -> int:
-    position -= 1
-    while position > 0 and text[position] in _BLANKS:
-        position -= 1
-    return max(position, 0)
+    return max(len(text[:position].rstrip(_BLANKS)) - 1, 0)
 
 
 def _blanked(text: str, start: int, end: int) -> str:
