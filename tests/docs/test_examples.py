@@ -1,5 +1,7 @@
 """The example plans are accepted as they are, and their repositories pass their own tests before any work."""
 
+import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -8,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from whilly.agents.runner import Brief, Progress
+from whilly.agents.script import load_scripts
+from whilly.agents.scripted import ScriptedAgent
 from whilly.cli.examples import example
 from whilly.core.gate import Verdict, judge_plan
+from whilly.core.graph import layers
+from whilly.core.outcome import Outcome
 from whilly.core.plan import Plan
 from whilly.planfile.reader import read_plan
 
@@ -46,6 +53,47 @@ def test_the_gate_refuses_one_task_of_the_demo() -> None:
 def test_the_repository_passes_its_own_tests(name: str, tmp_path: Path) -> None:
     shutil.copytree(example(name) / "repo", tmp_path / "repo")
     subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=tmp_path / "repo", check=True)
+
+
+async def play(agent: ScriptedAgent, task: str, attempt: int, workspace: Path) -> Outcome:
+    async def listener(_: Progress) -> None:
+        """Nobody listens."""
+
+    brief = Brief("", workspace, task=task, epoch=attempt)
+    return (await agent.run(brief, listener, asyncio.Event())).outcome
+
+
+def passes(workspace: Path) -> bool:
+    tests = subprocess.run(
+        [sys.executable, "-B", "-m", "unittest", "-q"], cwd=workspace, check=False, capture_output=True
+    )
+    return tests.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "surprises"),
+    [
+        ("bookshop", {"customers": Outcome.AGENT_FAILED, "tax": Outcome.CHECKS_FAILED}),
+        ("demo", {"frost": Outcome.CHECKS_FAILED}),
+    ],
+)
+async def test_the_script_does_the_work(name: str, surprises: dict[str, Outcome], tmp_path: Path) -> None:
+    """Task by task in one workspace: what is announced goes wrong once, and everything is right in the end."""
+    workspace = tmp_path / "repo"
+    shutil.copytree(example(name) / "repo", workspace)
+    agent = ScriptedAgent(os.environ, load_scripts(example(name) / "script.json"))
+    graph = {spec.id: spec.dependencies for spec in plan_of(name).tasks if spec.id != "polish"}
+    met = {}
+    for task in (task for layer in layers(graph) for task in layer):
+        for attempt in (1, 2):
+            outcome = await play(agent, task, attempt, workspace)
+            if outcome is Outcome.COMPLETED and not passes(workspace):
+                outcome = Outcome.CHECKS_FAILED
+            if outcome is Outcome.COMPLETED:
+                break
+            met[task] = outcome
+    assert met == surprises
+    assert passes(workspace)
 
 
 def test_an_unknown_example_is_an_error() -> None:
