@@ -2,9 +2,12 @@
 
 import asyncio
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -69,15 +72,20 @@ class Postgres:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """One server for all workers of pytest-xdist, gone with the last of them."""
-    base = tmp_path_factory.getbasetemp()
-    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with embedded.start(folder / "whilly", durable=False) as running:
+def postgres() -> Iterator[Postgres]:
+    """One server for all workers of pytest-xdist, gone with the last of them.
+
+    Not in pytest's own folder: each run of pytest takes other accounts' access to that away, and root's server has one.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+    folder = Path(tempfile.gettempdir()) / f"whilly-test-{run}"
+    with embedded.start(folder, durable=False) as running:
         server = Postgres(running.url)
         server.migrate_template()
         yield server
         server.close()
+    if not embedded.users(folder):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -105,10 +113,11 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def nobody_elses_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def nobody_elses_data() -> Iterator[None]:
     """No test touches the data, the database or the settings of whoever runs it."""
-    with pytest.MonkeyPatch.context() as environment:
+    data_dir = tempfile.TemporaryDirectory(prefix="whilly-test-", ignore_cleanup_errors=True)
+    with data_dir, pytest.MonkeyPatch.context() as environment:
         for name in [name for name in os.environ if name.startswith(("WHILLY_", "PG"))]:
             environment.delenv(name)
-        environment.setenv("WHILLY_DATA_DIR", str(tmp_path_factory.mktemp("whilly-data")))
+        environment.setenv("WHILLY_DATA_DIR", data_dir.name)
         yield

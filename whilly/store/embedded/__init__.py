@@ -158,7 +158,7 @@ def _served(layout: Layout, deadline: float, *, durable: bool) -> Served:
         if word == "failed":
             raise DatabaseUnavailable(rest)
         if word not in ("ready", "busy") and (rest or appointed == GUARDS):
-            why = rest.splitlines()[-1] if rest else "its guard was killed again and again"
+            why = rest.splitlines()[-1] if rest else f"its guard ended without a word, perhaps {layout.log} knows why"
             raise DatabaseUnavailable(f"The embedded PostgreSQL in {layout.root} did not start: {why}.")
     raise DatabaseUnavailable(
         f"The embedded PostgreSQL in {layout.root} did not start within {START:.0f} s; {layout.log} says what it does."

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ import psutil
 
 from whilly.core.errors import DatabaseUnavailable
 from whilly.store.embedded.account import Account
-from whilly.store.embedded.layout import ROLE, Layout
+from whilly.store.embedded.layout import PORT, ROLE, Layout
 
 MAJOR = "18"
+
+PATIENCE = 10.0
+"""Seconds for a server, or what is left of one, to end after it was told to."""
+
 ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
 """Built from nothing: no secret of ours is in the server's, and no mark of an agent's attempt."""
 
@@ -77,6 +82,7 @@ def create(layout: Layout, account: Account | None, *, durable: bool) -> None:
         **identity(account),
     )  # fmt: skip
     if done.returncode != 0:
+        os.write(2, done.stderr)
         shutil.rmtree(draft, ignore_errors=True)
         raise DatabaseUnavailable(
             f"The embedded PostgreSQL could not be set up in {layout.root}: {_reason(done.stderr)}; "
@@ -112,7 +118,7 @@ def is_ready(layout: Layout, postmaster: int) -> bool:
 
 
 def end_leftovers(layout: Layout) -> None:
-    """Stop what a server without a guard has left running, and forget its pid if that is somebody else's by now.
+    """Stop what a server without a guard has left running, and forget pids that may be somebody else's by now.
 
     Every process of a server works in its data directory, which tells it from a stranger with the same pid.
     """
@@ -120,15 +126,21 @@ def end_leftovers(layout: Layout) -> None:
     if not lines:
         return
     home = str(layout.cluster.resolve())
-    left = [process for process in psutil.process_iter() if _works_in(process, home)]
+    left = [process for process in psutil.process_iter() if _serves(process, home)]
     postmasters = [process for process in left if str(process.pid) == lines[0].strip()]
     for doomed, sent in ((postmasters, signal.SIGINT), (left, signal.SIGKILL)):
         for process in doomed:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(sent)
-        _, left = psutil.wait_procs(left, timeout=10)
+        deadline = time.monotonic() + PATIENCE
+        while (left := [process for process in left if _serves(process, home)]) and time.monotonic() < deadline:
+            time.sleep(0.005)
+    # PostgreSQL would take any process with that pid for the old server, even a dead one that nobody has buried yet.
     if not left and psutil.pid_exists(int(lines[0])):
         (layout.cluster / "postmaster.pid").unlink(missing_ok=True)
+    if not left and len(lines) > 4:
+        for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
+            (Path(lines[4].strip()) / name).unlink(missing_ok=True)
 
 
 def last_words(log: Path, since: int) -> str:
@@ -145,23 +157,29 @@ def _pid_file(layout: Layout) -> list[str]:
         return []
 
 
-def _works_in(process: psutil.Process, folder: str) -> bool:
+def _serves(process: psutil.Process, folder: str) -> bool:
     try:
-        return process.cwd() == folder
+        return process.name() == "postgres" and process.cwd() == folder
     except psutil.Error:
         return False
 
 
 def _reason(output: bytes) -> str:
-    """The last complaint in what a program of PostgreSQL has written."""
+    """The first complaint in what a program of PostgreSQL has written, with its hint."""
     lines = [line.strip() for line in output.decode("utf-8", errors="replace").splitlines() if line.strip()]
-    complaints = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "error:" in line]
-    last = (complaints or lines or ["it gave no reason"])[-1]
-    for mark in ("FATAL:", "PANIC:", "error:"):
-        _, found, rest = last.partition(mark)
+    complaints = [found for line in lines if (found := _after(line, "FATAL:", "PANIC:", "error:"))]
+    hints = [found for line in lines if (found := _after(line, "HINT:"))]
+    if complaints:
+        return complaints[0] + (f" ({hints[0]})" if hints else "")
+    return " ".join(lines[-3:]).rstrip(".") or "it gave no reason"
+
+
+def _after(line: str, *marks: str) -> str:
+    for mark in marks:
+        _, found, rest = line.partition(mark)
         if found:
             return rest.strip().rstrip(".")
-    return last.rstrip(".")
+    return ""
 
 
 def _sync(folder: Path) -> None:

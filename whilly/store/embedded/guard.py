@@ -23,11 +23,6 @@ from whilly.store.embedded.layout import Layout, Served, describe, try_lock, wai
 LARGEST_LOG = 5_000_000
 """Bytes of server.log that are carried over to the next start."""
 
-PATIENCE = 10.0
-"""Seconds for what passes by itself: the processes of a killed server end, a stop takes effect."""
-
-_PASSING = ("shared memory block", 'lock file "postmaster.pid" already exists')
-
 
 class Dismissed(BaseException):
     """A person has said `whilly db stop --force`."""
@@ -89,7 +84,6 @@ class Server:
 
     def start(self) -> None:
         """Bring it up. Raises DatabaseUnavailable with PostgreSQL's own reason."""
-        cluster.end_leftovers(self._layout)
         self._process = self._launch()
         threading.Thread(target=self._keep, daemon=True).start()
 
@@ -101,7 +95,7 @@ class Server:
         for sent in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             self._process.send_signal(sent)
             try:
-                self._process.wait(PATIENCE)
+                self._process.wait(cluster.PATIENCE)
                 break
             except subprocess.TimeoutExpired:
                 continue
@@ -122,25 +116,22 @@ class Server:
                     os._exit(1)
 
     def _launch(self) -> subprocess.Popen[bytes]:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            said = self._layout.log.stat().st_size
-            process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, cwd="/",
-                env=cluster.ENVIRONMENT, umask=0o077, **cluster.identity(self._account),
-            )  # fmt: skip
-            while process.poll() is None:
-                if cluster.is_ready(self._layout, process.pid):
-                    describe(self._descriptor, Served(os.getpid(), process.pid, str(self._sockets)))
-                    return process
-                time.sleep(0.005)
-            reason = cluster.last_words(self._layout.log, said)
-            if time.monotonic() > deadline or not any(passing in reason for passing in _PASSING):
-                raise DatabaseUnavailable(
-                    f"The embedded PostgreSQL in {self._layout.root} did not start: {reason}; {self._layout.log} has "
-                    "more. Mend that, point WHILLY_DATA_DIR to another folder, or set WHILLY_DATABASE_URL."
-                )
-            time.sleep(0.1)
+        cluster.end_leftovers(self._layout)
+        said = self._layout.log.stat().st_size
+        process = subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, cwd="/",
+            env=cluster.ENVIRONMENT, umask=0o077, **cluster.identity(self._account),
+        )  # fmt: skip
+        while process.poll() is None:
+            if cluster.is_ready(self._layout, process.pid):
+                describe(self._descriptor, Served(os.getpid(), process.pid, str(self._sockets)))
+                return process
+            time.sleep(0.005)
+        reason = cluster.last_words(self._layout.log, said)
+        raise DatabaseUnavailable(
+            f"The embedded PostgreSQL in {self._layout.root} did not start: {reason}; {self._layout.log} has more. "
+            "Mend that, point WHILLY_DATA_DIR to another folder, or set WHILLY_DATABASE_URL."
+        )
 
 
 def _turn_over(log: Path) -> None:
