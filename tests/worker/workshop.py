@@ -71,6 +71,19 @@ class Workshop:
             assert asyncio.get_running_loop().time() < ends, f"{task} is {now}, not {status}: {self.said}"
             await asyncio.sleep(0.02)
 
+    async def attempt_ended(self, task: str, epoch: int = 1) -> None:
+        """Wait until an attempt has an outcome."""
+        ends = asyncio.get_running_loop().time() + 30
+        while not any(each["epoch"] == epoch and each["ended_at"] for each in await self.room.attempts(task)):
+            assert asyncio.get_running_loop().time() < ends, f"attempt {epoch} of {task} does not end: {self.said}"
+            await asyncio.sleep(0.02)
+
+    async def lease_lasts(self, task: str) -> bool:
+        """Whether the control plane could not yet have given the task to somebody else."""
+        async with self.room.database.connection() as connection:
+            query = "select lease_until > clock_timestamp() from tasks where id = $1"
+            return bool(await connection.fetchval(query, task))
+
     async def appears(self, path: Path) -> str:
         """Wait until a script has written a file; its content."""
         await until(lambda: path.exists() and path.read_text(encoding="utf-8"), f"{path} is written; {self.said}")

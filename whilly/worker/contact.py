@@ -66,6 +66,7 @@ class Contact:
         self._delivery = delivery
         self._events: Outbox[AttemptEvent] = Outbox("events", send, weigh=_weight, linger_seconds=0.1)
         self._transcript = Transcript(equipment.control_plane, key, Redactor(equipment.secrets))
+        self._shutting = asyncio.Event()
         self._shut_at = float("inf")
 
     @asynccontextmanager
@@ -105,7 +106,16 @@ class Contact:
         within = self.seconds_left(FLUSH_SECONDS)
         await self._events.flush(within)
         rest = await self._transcript.end(within)
-        return await self._delivery.bring(Entry(self._key, report, rest), self.seconds_left(DELIVERY_SECONDS))
+        bringing = asyncio.ensure_future(self._delivery.bring(Entry(self._key, report, rest), DELIVERY_SECONDS))
+        try:
+            await unless(self._shutting, asyncio.wait({bringing}))
+        except Interrupted:
+            await asyncio.wait({bringing}, timeout=self.seconds_left(FLUSH_SECONDS))
+        finally:
+            bringing.cancel()
+        with suppress(asyncio.CancelledError):
+            return await bringing
+        return None
 
     async def give_back(self, cause: str, report: Report) -> FinishAnswer | None:
         """Release the task, so that no attempt is used up. What cannot be sent now is kept as a report."""
@@ -137,6 +147,7 @@ class Contact:
         await stop.wait()
         # The last second belongs to the worker itself.
         self._shut_at = clock.now() + self._equipment.shutdown_seconds - 1
+        self._shutting.set()
         self.halt.because(Cause.SHUTDOWN, "The worker was told to stop.")
 
 
