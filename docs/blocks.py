@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from commands import command_reference
+
 from whilly import settings
 from whilly.core import errors, events, lifecycle
 from whilly.core.money import MICROS_PER_USD
@@ -123,6 +125,7 @@ def plan_schema() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "commands": command_reference,
     "errors": error_family,
     "failure-catalogue": failure_catalogue,
     "lifecycle": lifecycle_drawing,
