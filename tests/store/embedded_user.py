@@ -5,6 +5,7 @@ without leaving. An interrupt is told and survived.
 """
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -25,8 +26,8 @@ async def _postmaster_started(url: str) -> str:
 
 
 def say(*words: object) -> None:
-    sys.stdout.write(" ".join(map(str, words)) + "\n")
-    sys.stdout.flush()
+    # Not through a buffer: an interrupt may come while that is being written.
+    os.write(1, " ".join([*map(str, words), "\n"]).encode())
 
 
 def interrupted(_signal: int, _frame: FrameType | None) -> None:

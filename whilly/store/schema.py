@@ -29,6 +29,13 @@ TRIES = 30
 _PAUSE = 0.2
 
 
+_OTHER_SESSIONS = """
+select pid, application_name from pg_stat_activity
+where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+order by xact_start nulls last limit 3
+"""
+
+
 def revisions() -> list[str]:
     """All revisions that this program knows, oldest first: each file is named `<revision>_<what it does>.py`."""
     folder = files("whilly.store") / "migrations" / "versions"
@@ -118,7 +125,7 @@ class _Migration:
                 if not isinstance(cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError):
                     raise await self._failure(direction, revision, str(cause or problem), cause) from problem
                 if tried == TRIES:
-                    reason = f"others kept using its tables through {TRIES} tries; stop what works on the database"
+                    reason = f"others kept its tables through {TRIES} tries, stop {await self._others()} and try again"
                     raise await self._failure(direction, revision, reason, cause) from problem
                 await asyncio.sleep(_PAUSE * 5)
             else:
@@ -129,6 +136,11 @@ class _Migration:
 
         self._config.attributes["connection"] = connection
         getattr(command, direction)(self._config, revision)
+
+    async def _others(self) -> str:
+        driver: Any = (await self._connection.get_raw_connection()).driver_connection
+        sessions = await driver.fetch(_OTHER_SESSIONS)
+        return ", ".join(f"{pid} ({name or 'without a name'})" for pid, name in sessions) or "them"
 
     async def _failure(self, direction: str, revision: str, reason: str, cause: Exception | None) -> MigrationFailed:
         detail = getattr(cause, "detail", None)
