@@ -19,6 +19,7 @@ from whilly.core.gate import Verdict, judge_plan
 from whilly.core.graph import layers
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Plan
+from whilly.core.triz import preflight
 from whilly.planfile.reader import read_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,10 @@ def test_the_gate_admits_the_bookshop() -> None:
     assert {
         task: decision.findings for task, decision in decisions.items() if decision.verdict is not Verdict.ADMIT
     } == {}
+
+
+def test_the_preflight_finds_nothing_in_the_bookshop() -> None:
+    assert preflight(plan_of("bookshop")).findings == ()
 
 
 def test_the_gate_refuses_one_task_of_the_demo() -> None:
