@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from commands import command_reference
+from judgements import gate_rules, triz_categories, triz_weights
 
 from whilly import settings
 from whilly.core import errors, events, lifecycle
@@ -128,6 +129,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commands": command_reference,
     "errors": error_family,
     "failure-catalogue": failure_catalogue,
+    "gate-rules": gate_rules,
     "lifecycle": lifecycle_drawing,
     "plan-check-keys": keys_of("check"),
     "plan-keys": lambda: plan_keys(json_schema()["properties"], json_schema()["required"]),
@@ -137,4 +139,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "plan-task-keys": keys_of("task"),
     "settings": settings_table,
     "task-events": task_events,
+    "triz-categories": triz_categories,
+    "triz-weights": triz_weights,
 }

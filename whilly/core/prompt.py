@@ -91,7 +91,7 @@ def _checks(checks: tuple[Check, ...]) -> Iterator[str]:
     commands = [f"{check.name} ({'required' if check.required else 'optional'}): {check.command}" for check in checks]
     yield (
         "## What will be checked\n\n"
-        "When you have ended, Whilly runs these commands in a clean checkout of what you leave, without ignored files.\n"
+        "When you have ended, Whilly runs these commands in a clean checkout of your work, without ignored files.\n"
         "The task is accepted only if the required ones pass. Do not weaken them or the tests that they run.\n\n"
         f"Checks, from the plan:\n\n{quoted_list(commands)}"
     )
