@@ -87,7 +87,7 @@ SITUATIONS = [
         "Everything is paused: The provider is down.",
         "Go on with `whilly resume`.",
     ),
-    (facts(plan_paused=""), "plan_paused", "Plan toy is paused.", "Go on with `whilly resume --plan toy`."),
+    (facts(plan_paused=""), "plan_paused", "Plan toy is paused.", "Go on with `whilly resume toy`."),
     (
         facts(budget=2_000_000, spent=2_100_000),
         "over_budget",
@@ -229,7 +229,7 @@ def test_everything_that_holds_a_task_back_is_told_at_once() -> None:
         "T3 waits for T2 (PENDING). Also: Plan toy is paused: Lunch. Also: T3 is ready, but no worker is online."
     )
     assert "whilly why toy T2" in why.remedy
-    assert "whilly resume --plan toy" in why.remedy
+    assert "whilly resume toy" in why.remedy
 
 
 def test_a_reason_from_outside_stays_on_one_line() -> None:

@@ -166,7 +166,7 @@ def _plan_paused(facts: TaskFacts) -> Why | None:
     return Why(
         Code.PLAN_PAUSED,
         f"Plan {plan} is paused{_because(facts.plan_paused)}",
-        f"Go on with `whilly resume --plan {plan}`.",
+        f"Go on with `whilly resume {plan}`.",
     )
 
 
