@@ -14,7 +14,7 @@ def test_without_variables_everything_has_its_default() -> None:
     settings = Settings.from_environment({})
     assert settings.database_url is None
     assert settings.data_dir.name == "whilly"
-    assert settings.log_dir == settings.data_dir / "logs"
+    assert settings.log_dir is None
     assert (settings.claude_bin, settings.claude_model) == ("claude", None)
 
 

@@ -16,9 +16,9 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "without it an embedded one runs in the data folder",
         "WHILLY_DATA_DIR": "the folder of the embedded PostgreSQL and of what workers keep; "
         "without it the platform's folder for this user's data",
-        "WHILLY_LOG_DIR": "the folder for log files; without it `logs` in the data folder",
+        "WHILLY_LOG_DIR": "the folder in which Whilly keeps `whilly.log`, about its own work; without it there is none",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
-        "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and eight random characters",
+        "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and the first number that is free",
         "CLAUDE_BIN": "the Claude Code program; without it `claude` on the PATH",
         "WHILLY_CLAUDE_MODEL": "the model Claude Code shall use; without it `WHILLY_MODEL`, else its own choice",
         "WHILLY_MODEL": "the older name of `WHILLY_CLAUDE_MODEL`",
@@ -35,7 +35,7 @@ class Settings:
     """The environment, checked. Its `repr` shows no password."""
 
     data_dir: Path
-    log_dir: Path
+    log_dir: Path | None = None
     database_url: str | None = field(default=None, repr=False)
     """None means the embedded server."""
     plan_id: str | None = None
@@ -49,10 +49,9 @@ class Settings:
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
         """Read the variables of VARIABLES. Raises BadSetting, which names the variable and says what to write."""
         given = {name: value for name in VARIABLES if (value := environ.get(name, "").strip())}
-        data_dir = _folder(given, "WHILLY_DATA_DIR") or _own_folder()
         return cls(
-            data_dir=data_dir,
-            log_dir=_folder(given, "WHILLY_LOG_DIR") or data_dir / "logs",
+            data_dir=_folder(given, "WHILLY_DATA_DIR") or _own_folder(),
+            log_dir=_folder(given, "WHILLY_LOG_DIR"),
             database_url=_database_url(given),
             plan_id=_name(given, "WHILLY_PLAN_ID"),
             worker_id=_name(given, "WHILLY_WORKER_ID"),

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from whilly.cli.log_file import write_log_to
 from whilly.core.errors import SchemaMismatch
 from whilly.settings import Settings
 
@@ -38,6 +39,8 @@ async def open_database(settings: Settings, *, size: int = 10) -> AsyncIterator[
     from whilly.store import schema
     from whilly.store.database import Database
 
+    if settings.log_dir is not None:
+        write_log_to(settings.log_dir)
     async with database_url(settings) as url:
         try:
             database = await _opened(url, size)
