@@ -42,7 +42,7 @@ async def _apply(tx: Transaction, plan: Plan, decisions: dict[str, GateDecision]
         for row in await tx.fetch("lock_tasks", [plan.id] * len(rejected), sorted(rejected)):
             task = task_from(row)
             if task.epoch == 0 and task.status in (Status.PENDING, Status.BLOCKED, Status.HUMAN_LOOP):
-                rules = tuple(finding.rule_id for finding in decisions[task.id].findings)
+                rules = decisions[task.id].refused_by
                 skipped.append(tx.record(task, Skipped("decision_gate_failed", rules)))
         await release_dependants(tx, skipped)
     payload = {

@@ -12,7 +12,6 @@ from whilly.store.database import Database
 from whilly.store.specs import plan_from, spec_from, to_json
 from whilly.store.transaction import Transaction
 
-
 MANY = 500
 """An import of so many tasks changes what the planner has to know; waiting for autovacuum costs slow claims."""
 

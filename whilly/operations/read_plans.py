@@ -50,6 +50,8 @@ class TaskView:
     phase: str = ""
     last_line: str = ""
     agent: str = ""
+    used: Micros | None = None
+    """What the running attempt has spent so far; None when it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,5 +161,12 @@ def _view(
     )
     spec = spec_from(row["spec"])
     return TaskView(
-        spec, task, explain(facts), row["position"], row["phase"] or "", row["last_line"] or "", row["agent"]
+        spec=spec,
+        task=task,
+        why=explain(facts),
+        position=row["position"],
+        phase=row["phase"] or "",
+        last_line=row["last_line"] or "",
+        agent=row["agent"],
+        used=row["used_micros"],
     )

@@ -33,6 +33,7 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
         lease.total_seconds(),
         [beat.phase for beat in latest.values()],
         [beat.last_line for beat in latest.values()],
+        [beat.usage.cost for beat in latest.values()],
     )
     answers: dict[AttemptKey, HeartbeatAnswer] = {}
     for row in rows:

@@ -1,10 +1,10 @@
 -- Extends leases by $4 seconds, but only those of the epoch named; says what each attempt may spend and whether to stop.
 with asked as (
-    select * from unnest($1::text[], $2::text[], $3::int[], $5::text[], $6::text[])
-        as r (plan_id, task_id, epoch, phase, last_line)
+    select * from unnest($1::text[], $2::text[], $3::int[], $5::text[], $6::text[], $7::bigint[])
+        as r (plan_id, task_id, epoch, phase, last_line, used_micros)
 ),
 locked as materialized (
-    select t.plan_id, t.id, t.epoch, a.phase, a.last_line
+    select t.plan_id, t.id, t.epoch, a.phase, a.last_line, a.used_micros
     from asked a
     join tasks t on t.plan_id = a.plan_id and t.id = a.task_id and t.epoch = a.epoch
     where t.claim_id is not null
@@ -13,7 +13,8 @@ locked as materialized (
 ),
 seen as (
     update attempts a
-    set last_seen = clock_timestamp(), phase = l.phase, last_line = l.last_line
+    set last_seen = clock_timestamp(), phase = l.phase, last_line = l.last_line,
+        used_micros = coalesce(l.used_micros, a.used_micros)
     from locked l
     where a.plan_id = l.plan_id and a.task_id = l.id and a.epoch = l.epoch
 )

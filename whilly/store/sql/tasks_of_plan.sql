@@ -1,5 +1,5 @@
 -- The tasks of plan $1 (or those of them in $2) with their descriptions and their current attempt, in plan order.
-select t.*, s.spec, a.phase, a.last_line,
+select t.*, s.spec, a.phase, a.last_line, a.used_micros,
     extract(epoch from clock_timestamp() - a.last_seen)::float8 as last_seen_seconds
 from tasks t
 join specs s on s.plan_id = t.plan_id and s.task_id = t.id

@@ -126,6 +126,7 @@ create table attempts (
     phase text not null default '',
     last_line text not null default '',
     events_told integer not null default 0,
+    used_micros bigint,
     agent text not null default '',
     agent_version text not null default '',
     model text not null default '',

@@ -1,0 +1,32 @@
+"""`whilly budget`: what a plan may spend."""
+
+from typing import Annotated
+
+import typer
+
+from whilly.cli.session import with_database
+from whilly.core.errors import Refused
+from whilly.core.money import Micros, from_usd, shown
+
+app = typer.Typer(no_args_is_help=True, help="Budgets: what a plan may spend.")
+
+
+def amount(text: str) -> Micros:
+    """Dollars that a person typed. Raises Refused with a sentence."""
+    try:
+        return from_usd(text.removeprefix("$"))
+    except ValueError:
+        raise Refused(f"{text!r} is not an amount of US dollars; write a number such as 5 or 2.50.") from None
+
+
+@app.command("set")
+def set_(
+    plan: Annotated[str, typer.Argument(help="The plan's id.", show_default=False)],
+    usd: Annotated[str, typer.Argument(help="US dollars, or `none` for no limit.", show_default=False)],
+) -> None:
+    """Set or lift a plan's budget, also while it runs."""
+    from whilly.operations.set_budget import set_budget
+
+    limit = None if usd.lower() == "none" else amount(usd)
+    with_database(lambda database: set_budget(database, plan, limit))
+    typer.echo(f"Plan {plan} may spend {'what it likes' if limit is None else shown(limit)}.")

@@ -1,0 +1,34 @@
+"""Which worker a run is. The name comes back at the next run, and with it the reports that it could not deliver."""
+
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from whilly.workspace.locks import held_at_once
+
+
+@contextmanager
+def worker_identity(data_dir: Path, wanted: str | None = None) -> Iterator[tuple[str, Path]]:
+    """A worker's name that no other process of this user has now, and the folder in which it keeps its things.
+
+    Without a `wanted` name it is the host's with the first free number, so that a run finds what the last one left.
+    """
+    workers = data_dir / "workers"
+    workers.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in _names(wanted):
+        with held_at_once(workers / f"{name}.lock") as mine:
+            if mine:
+                folder = workers / name
+                folder.mkdir(mode=0o700, exist_ok=True)
+                yield name, folder
+                return
+
+
+def _names(wanted: str | None) -> Iterator[str]:
+    host = re.sub(r"[^A-Za-z0-9.-]+", "-", wanted or platform.node()).strip("-.") or "worker"
+    if wanted:
+        yield host
+    yield from (f"{host}-{number}" for number in count(1))

@@ -1,0 +1,219 @@
+"""`whilly run`: work on a plan until nothing is left that can run."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whilly.core.errors import NoRepository
+from whilly.settings import Settings
+
+if TYPE_CHECKING:
+    from whilly.agents.runner import AgentRunner
+    from whilly.cli.run_view import RunView
+    from whilly.core.plan import Check
+    from whilly.server.inprocess import ControlPlaneHere
+    from whilly.store.database import Database
+    from whilly.worker.equipment import Equipment
+    from whilly.worker.stop import Stop
+
+HEARTBEAT_SECONDS = 1.0
+"""Cheap without a network, and it is how soon an agent learns that it was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for on the command line."""
+
+    plan: str
+    repository: Path
+    workers: int
+    agent: str
+    checks: "tuple[Check, ...]"
+    scripts: Path | None
+    max_tasks: int | None
+    watch: bool
+    in_place: bool
+
+
+def run(
+    plan: Annotated[str | None, typer.Option(help="The plan's id (WHILLY_PLAN_ID).", show_default=False)] = None,
+    repo: Annotated[Path, typer.Option(help="The git repository to work on.")] = Path(),
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Tasks at the same time.")] = 1,
+    agent: Annotated[str, typer.Option(help="For tasks that name no agent: claude, scripted.")] = "claude",
+    verify_command: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=COMMAND", help="A check that must pass; may be repeated.")
+    ] = None,
+    optional_verify_command: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=COMMAND", help="A check that only warns; may be repeated.")
+    ] = None,
+    script: Annotated[Path | None, typer.Option(help="What the scripted agent shall do (JSON).")] = None,
+    max_tasks: Annotated[int | None, typer.Option(min=1, help="End after so many attempts.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay for new work when nothing is left.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Work in your own files, on your branch (refused when dirty).")
+    ] = False,
+) -> None:
+    """Work on a plan: hand its tasks to an agent, prove the results, leave branches whilly/PLAN/TASK."""
+    settings = Settings.from_environment()
+    plan = plan or settings.plan_id
+    if not plan:
+        raise typer.BadParameter("Name the plan with --plan; `whilly plan list` shows those that exist.")
+    if in_place and workers > 1:
+        raise typer.BadParameter("--in-place works on one task at a time: leave out --workers.")
+    checks = (*_checks(verify_command, required=True), *_checks(optional_verify_command, required=False))
+    wanted = Wanted(plan, repo.absolute(), workers, agent, checks, script, max_tasks, watch, in_place)
+    raise typer.Exit(asyncio.run(_run(settings, wanted)))
+
+
+def _checks(given: list[str] | None, *, required: bool) -> "tuple[Check, ...]":
+    from whilly.core.plan import Check
+
+    found = []
+    for text in given or ():
+        name, equals, command = (part.strip() for part in text.partition("="))
+        if not (name and equals and command):
+            raise typer.BadParameter(f"{text!r} is not NAME=COMMAND; write for instance unit='python -m pytest -q'.")
+        found.append(Check(name, command, required=required, source="cli"))
+    return tuple(found)
+
+
+async def _run(settings: Settings, wanted: Wanted) -> int:
+    from whilly.cli.database import open_database
+    from whilly.cli.identity import worker_identity
+    from whilly.operations.read_progress import agents_of_plan
+    from whilly.operations.set_repository import set_repository
+    from whilly.workspace.errors import WorkspaceFailed
+    from whilly.workspace.source import Source, look_at
+
+    try:
+        await look_at(Source(wanted.repository))
+    except WorkspaceFailed as problem:
+        raise NoRepository(str(problem)) from None
+    _runners(settings, wanted, [])
+    async with open_database(settings) as database:
+        await set_repository(database, wanted.plan, str(wanted.repository))
+        runners = _runners(settings, wanted, await agents_of_plan(database, wanted.plan))
+        with worker_identity(settings.data_dir, settings.worker_id) as (worker, folder):
+            return await _work(settings, wanted, database, worker, folder, runners)
+
+
+def _runners(settings: Settings, wanted: Wanted, named: list[str]) -> "Mapping[str, AgentRunner]":
+    """The agents of this run, its default first, then those that its tasks name. Raises for a default unheard of."""
+    from whilly.agents.registry import AGENTS, AgentSettings, runner_named
+    from whilly.agents.script import NO_SCRIPTS, load_scripts
+
+    agents = AgentSettings(
+        environ=os.environ,
+        scripts=load_scripts(wanted.scripts) if wanted.scripts else NO_SCRIPTS,
+        claude_bin=settings.claude_bin,
+        claude_model=settings.claude_model,
+        claude_proxy_url=settings.claude_proxy_url,
+        claude_no_proxy=settings.claude_no_proxy,
+    )
+    names = dict.fromkeys((wanted.agent, *(name for name in named if name in AGENTS)))
+    return {name: runner_named(name, agents) for name in names}
+
+
+async def _work(
+    settings: Settings,
+    wanted: Wanted,
+    database: "Database",
+    worker: str,
+    folder: Path,
+    runners: "Mapping[str, AgentRunner]",
+) -> int:
+    import platform
+
+    from whilly.cli.run_end import judge_run
+    from whilly.cli.run_view import run_view
+    from whilly.operations.read_progress import read_progress
+    from whilly.server.inprocess import control_plane_here
+    from whilly.wire.work import Registration
+    from whilly.worker.loop import Worker
+    from whilly.worker.stop import Stop, stop_on_signals
+
+    began = time.monotonic()
+    stop = Stop()
+    signals: list[str] = []
+    agents = tuple(runners)
+    registration = Registration(platform.node(), agents)
+    async with (
+        run_view(database, wanted.plan, live=sys.stdout.isatty()) as view,
+        control_plane_here(database, worker, registration, plan=wanted.plan) as here,
+    ):
+        equipment = _equipment(settings, wanted, here, worker, folder, runners, view.say)
+        with stop_on_signals(stop, signals.append):
+            async with _until_over(database, here, wanted, agents, view, stop):
+                workers = Worker(equipment, slots=wanted.workers, max_tasks=wanted.max_tasks)
+                worked = await workers.run(stop)
+    progress = await read_progress(database, wanted.plan, agents)
+    end = judge_run(wanted.plan, progress, interrupted=bool(signals), missing=worked.missing)
+    await view.conclude(end, worked, seconds=time.monotonic() - began)
+    return end.code
+
+
+def _equipment(
+    settings: Settings,
+    wanted: Wanted,
+    here: "ControlPlaneHere",
+    worker: str,
+    folder: Path,
+    runners: "Mapping[str, AgentRunner]",
+    tell: Callable[[str], None],
+) -> "Equipment":
+    from whilly.client.control_plane import ControlPlane
+    from whilly.worker.equipment import Equipment
+
+    return Equipment(
+        control_plane=ControlPlane(here.http),
+        address=settings.database_url or str(settings.data_dir),
+        worker=worker,
+        plan=wanted.plan,
+        runners=runners,
+        workspaces=folder / "workspaces",
+        state=folder,
+        environment=os.environ,
+        checks=wanted.checks,
+        in_place=wanted.in_place,
+        heartbeat_seconds=HEARTBEAT_SECONDS,
+        tell=tell,
+    )
+
+
+@asynccontextmanager
+async def _until_over(
+    database: "Database",
+    here: "ControlPlaneHere",
+    wanted: Wanted,
+    agents: tuple[str, ...],
+    view: "RunView",
+    stop: "Stop",
+) -> AsyncIterator[None]:
+    """While open, show each change, and stop the worker when nothing is left that can run."""
+    from whilly.operations.read_progress import read_progress
+
+    async def watch() -> None:
+        async for _ in here.engine.live.nudges(wanted.plan):
+            progress = await read_progress(database, wanted.plan, agents)
+            await view.refresh(progress)
+            if progress.over and not wanted.watch:
+                stop.set()
+                return
+
+    watching = asyncio.create_task(watch())
+    watching.add_done_callback(lambda ended: stop.set() if not ended.cancelled() and ended.exception() else None)
+    try:
+        yield
+    finally:
+        if not watching.done():
+            watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching

@@ -1,0 +1,67 @@
+"""How a run ended: the exit code, and what to do next."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whilly.core.money import shown
+
+if TYPE_CHECKING:
+    from whilly.operations.read_progress import Progress
+
+ALL_DONE, SOMETHING_FAILED, CANNOT_GO_ON, PERSON_DECIDES, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """An exit code with its sentence and the command that comes next."""
+
+    code: int
+    sentence: str
+    next_command: str = ""
+
+
+def judge_run(plan: str, progress: "Progress", *, interrupted: bool, missing: dict[str, str]) -> RunEnd:
+    """Decide how a run ended. `missing` are agents that cannot be run here, each with what to do about it."""
+    show = f"whilly plan show {plan}"
+    if interrupted:
+        return RunEnd(INTERRUPTED, "Interrupted; unfinished tasks are back in the queue.", f"whilly run --plan {plan}")
+    if missing and (progress.ready or progress.parked or progress.unserved):
+        return RunEnd(CANNOT_GO_ON, " ".join(missing.values()), f"whilly run --plan {plan}")
+    if progress.ready and progress.plan_spent_up:
+        spent = f"{shown(progress.spent)} of {shown(progress.budget)}"
+        return RunEnd(
+            CANNOT_GO_ON,
+            f"The budget is used up ({spent} spent) and {_tasks(progress.ready)} could still run.",
+            f"whilly budget set {plan} USD",
+        )
+    if progress.unserved:
+        agent = progress.unserved_agent
+        return RunEnd(
+            CANNOT_GO_ON,
+            f"{_tasks(progress.unserved)} need agent {agent!r}, which this run does not have.",
+            f"whilly run --plan {plan} --agent {agent}",
+        )
+    if progress.spent_up:
+        return RunEnd(CANNOT_GO_ON, f"The own budgets of {_tasks(progress.spent_up)} are used up.", show)
+    if progress.failed or progress.blocked:
+        return RunEnd(
+            SOMETHING_FAILED, f"{progress.failed} failed, {progress.blocked} blocked, {progress.done} done.", show
+        )
+    if progress.waiting_for_person:
+        waiting = progress.waiting_for_person
+        return RunEnd(
+            PERSON_DECIDES,
+            f"{_tasks(waiting)} {'waits' if waiting == 1 else 'wait'} for a person's decision.",
+            f"whilly review approve {plan} TASK",
+        )
+    if progress.pending:
+        return RunEnd(ALL_DONE, f"{_tasks(progress.pending)} left for another run.", f"whilly run --plan {plan}")
+    return RunEnd(
+        ALL_DONE,
+        f"All done: {progress.done} done, {progress.skipped} skipped.",
+        f"git log --graph --branches='whilly/{plan}/*'",
+    )
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task{'s' if count != 1 else ''}"

@@ -1,0 +1,40 @@
+"""What almost every command does: read the settings, open the database, do one thing, close it."""
+
+import asyncio
+import getpass
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from whilly.cli.database import open_database
+from whilly.settings import Settings
+
+if TYPE_CHECKING:
+    from whilly.store.database import Database
+
+Result = TypeVar("Result")
+
+
+def with_database(work: Callable[["Database"], Awaitable[Result]]) -> Result:
+    """Do the work with an open database, and give its result. Raises WhillyError as the work and the opening do."""
+
+    async def session() -> Result:
+        async with open_database(Settings.from_environment(), size=2) as database:
+            return await work(database)
+
+    return asyncio.run(session())
+
+
+def who() -> str:
+    """The person at this terminal, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return os.environ.get("USERNAME", "somebody")
+
+
+def wants_colour(*, refused: bool = False) -> bool:
+    """Whether stdout is a terminal that shows colours and nobody asked for none (`NO_COLOR`, `TERM=dumb`)."""
+    plain = refused or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain

@@ -1,0 +1,77 @@
+"""`whilly task` and `whilly why`: look at a task, and steer it."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whilly.cli.session import wants_colour, who, with_database
+
+if TYPE_CHECKING:
+    from whilly.core.plan import Status
+
+app = typer.Typer(no_args_is_help=True, help="Tasks: look at one, cancel, retry or skip it.")
+
+Plan = Annotated[str, typer.Argument(help="The plan's id.", show_default=False)]
+Task = Annotated[str, typer.Argument(help="The task's id.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+@app.command()
+def show(plan: Plan, task: Task, as_json: AsJson = False) -> None:
+    """A task with all its attempts: what was tried, what it cost, what the checks gave."""
+    from whilly.cli.as_json import say_json
+    from whilly.cli.task_page import task_page
+    from whilly.operations.read_attempts import task_detail
+
+    detail = with_database(lambda database: task_detail(database, plan, task))
+    if as_json:
+        say_json(detail)
+    else:
+        typer.echo(task_page(plan, detail, colour=wants_colour()), color=True)
+
+
+@app.command()
+def cancel(plan: Plan, task: Task) -> None:
+    """End a task; a running agent is stopped first."""
+    from whilly.core.plan import RUNNING
+    from whilly.operations.steer_task import cancel_task
+
+    status = _steer(cancel_task, plan, task)
+    stopping = "its agent is being stopped" if status in RUNNING else f"it is {status.value} now"
+    typer.echo(f"Cancelled {task}: {stopping}.")
+
+
+@app.command()
+def retry(plan: Plan, task: Task) -> None:
+    """Give a FAILED, BLOCKED or SKIPPED task fresh attempts."""
+    from whilly.operations.steer_task import retry_task
+
+    typer.echo(f"Task {task} is {_steer(retry_task, plan, task).value} again.")
+
+
+@app.command()
+def skip(plan: Plan, task: Task, reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+    """Take a task out of the plan's way; those that need it are blocked."""
+    from whilly.operations.steer_task import skip_task
+
+    with_database(lambda database: skip_task(database, plan, task, who(), reason))
+    typer.echo(f"Skipped {task}.")
+
+
+def why(plan: Plan, task: Task, as_json: AsJson = False) -> None:
+    """Why a task is where it is, and what would change that."""
+    from whilly.cli.as_json import say_json
+    from whilly.operations.explain_task import explain_task
+
+    found = with_database(lambda database: explain_task(database, plan, task))
+    if as_json:
+        say_json(found)
+    else:
+        typer.echo(found.sentence)
+        if found.remedy:
+            typer.echo(found.remedy)
+
+
+def _steer(verb: Callable[..., Awaitable["Status"]], plan: str, task: str) -> "Status":
+    return with_database(lambda database: verb(database, plan, task, who()))

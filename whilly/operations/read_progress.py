@@ -1,0 +1,77 @@
+"""How far a plan is, and whether there is anything left for a worker."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from whilly.core.errors import UnknownPlan
+from whilly.core.money import Micros
+from whilly.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A plan's tasks by what can be done about them, as a worker with certain agents sees it."""
+
+    running: int
+    ready: int
+    """May start now, as far as the task itself is concerned."""
+    parked: int
+    parked_until: datetime | None
+    """When the first of the parked ones may go on."""
+    unserved: int
+    """Ready, but for an agent that this worker does not have."""
+    unserved_agent: str
+    spent_up: int
+    """Ready, but their own budgets are used up."""
+    pending: int
+    waiting_for_person: int
+    blocked: int
+    failed: int
+    done: int
+    skipped: int
+    running_tasks: tuple[str, ...]
+    """Longest running first."""
+    spent: Micros
+    budget: Micros | None
+    plan_spent_up: bool
+    """Nothing is left to reserve."""
+    paused: str | None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing can happen any more without a person, money or another agent."""
+        if self.running or self.parked:
+            return False
+        return not self.ready or self.plan_spent_up
+
+
+async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) -> Progress:
+    """Count the plan's tasks. Raises UnknownPlan."""
+    (row,) = await database.fetch("progress", plan, list(agents))
+    if row["spent_micros"] is None:
+        raise UnknownPlan(plan)
+    return Progress(
+        running=row["running"],
+        ready=row["ready"],
+        parked=row["parked"],
+        parked_until=row["parked_until"],
+        unserved=row["unserved"],
+        unserved_agent=row["unserved_agent"] or "",
+        spent_up=row["spent_up"],
+        pending=row["pending"],
+        waiting_for_person=row["waiting_for_person"],
+        blocked=row["blocked"],
+        failed=row["failed"],
+        done=row["done"],
+        skipped=row["skipped"],
+        running_tasks=tuple(row["running_tasks"]),
+        spent=row["spent_micros"],
+        budget=row["budget_micros"],
+        plan_spent_up=row["plan_spent_up"],
+        paused=row["paused"],
+    )
+
+
+async def agents_of_plan(database: Database, plan: str) -> list[str]:
+    """The agents that the plan's tasks name, in alphabetical order."""
+    return [row["agent"] for row in await database.fetch("agents_of_plan", plan)]
