@@ -205,7 +205,7 @@ def _held(facts: TaskFacts) -> Why | None:
     holders: dict[str, list[str]] = {}
     for held in facts.held_files:
         holder = held.task if held.plan == here else f"{held.task} of plan {held.plan}"
-        holders.setdefault(holder, []).append(one_line(held.path))
+        holders.setdefault(holder, []).append(one_line(held.path) or "a file")
     told = _listed([f"{holder} is changing {_listed(paths)}" for holder, paths in holders.items()])
     return Why(Code.FILE_HELD, f"{facts.task.id} waits because {told}.", "")
 
