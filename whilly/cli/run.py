@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whilly.core.errors import NoRepository
 from whilly.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,13 +89,9 @@ async def _run(settings: Settings, wanted: Wanted) -> int:
     from whilly.cli.identity import worker_identity
     from whilly.operations.read_progress import agents_of_plan
     from whilly.operations.set_repository import set_repository
-    from whilly.workspace.errors import WorkspaceFailed
     from whilly.workspace.source import Source, look_at
 
-    try:
-        await look_at(Source(wanted.repository))
-    except WorkspaceFailed as problem:
-        raise NoRepository(str(problem)) from None
+    await look_at(Source(wanted.repository))
     _runners(settings, wanted, [])
     async with open_database(settings) as database:
         await set_repository(database, wanted.plan, str(wanted.repository))

@@ -11,7 +11,6 @@ WhillyError
 ├── SchemaMismatch      the database is older or newer than this program
 ├── DatabaseUnavailable the database cannot be started or reached
 ├── MigrationFailed     a step of a schema change was rolled back
-├── NoRepository        the repository that was named cannot be worked on
 └── BadSetting          an environment variable has a value that makes no sense
 """
 
@@ -81,10 +80,6 @@ class DatabaseUnavailable(WhillyError):
 
 class MigrationFailed(WhillyError):
     """A step of a schema change was rolled back; the database is as the last good step left it."""
-
-
-class NoRepository(WhillyError):
-    """The repository that was named cannot be worked on."""
 
 
 class BadSetting(WhillyError):
