@@ -7,14 +7,14 @@ import psutil
 import pytest
 
 from tests.worker.until import until
+from whilly.agents.environment import clean_environment
 from whilly.core.evidence import CheckResult
 from whilly.core.plan import Check
-from whilly.worker.check_environment import check_environment
 from whilly.worker.halt import Cause, Halt
 from whilly.worker.verification import run_checks
 
 COMMIT = "c" * 40
-ENVIRONMENT = check_environment(os.environ)
+ENVIRONMENT = clean_environment(os.environ)
 
 
 async def checked(checkout: Path, *commands: str, timeout: int = 60, halt: Halt | None = None) -> list[CheckResult]:
@@ -106,7 +106,7 @@ async def test_no_secret_of_the_worker_is_visible(tmp_path: Path, monkeypatch: p
         "LD_PRELOAD_X",
     ):
         monkeypatch.setenv(name, "canary")
-    environment = check_environment(os.environ)
+    environment = clean_environment(os.environ)
     assert "canary" not in environment.values()
     check = Check("env", "env")
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from whilly.agents.environment import clean_environment
 from whilly.agents.runner import AgentMissing, AgentResult
 from whilly.core.assignment import Assignment
 from whilly.core.evidence import CheckResult, Report, Usage
@@ -12,7 +13,6 @@ from whilly.core.outcome import Outcome
 from whilly.core.plan import Check, Status, checks_of
 from whilly.wire.work import Start
 from whilly.worker.agent_run import run_agent
-from whilly.worker.check_environment import check_environment
 from whilly.worker.conclusion import OUTCOME_OF_HALT, conclude
 from whilly.worker.contact import Contact
 from whilly.worker.delivery import Delivery
@@ -99,7 +99,9 @@ class Attempt:
         self._contact.tell(happenings.workspace_prepared(str(workspace.path), workspace.branch, workspace.base_commit))
         if not await self._contact.begin(Start(self._agent, version, "", workspace.base_commit)):
             return self._halted()
-        agent = await run_agent(runner, version, self._assignment, workspace.path, self._equipment, self._contact)
+        agent = await run_agent(
+            runner, version, self._place.as_prepared(), workspace.path, self._equipment, self._contact
+        )
         self._contact.pulse.phase = "checks"
         collected = await self._place.collect()
         checks = await self._verify(collected, agent)
@@ -119,7 +121,7 @@ class Attempt:
             results.append(await contact.wording.check_result(result))
             contact.tell(contact.happenings.verified(check, results[-1]))
 
-        environment = check_environment(self._equipment.environment)
+        environment = clean_environment(self._equipment.environment)
         async with self._place.clean_checkout(commit) as checkout:
             await run_checks(self._checks, checkout, commit, environment=environment, halt=contact.halt, told=told)
         return results

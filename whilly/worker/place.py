@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,13 @@ class Place:
         for sentence in self._workspace.notes:
             self._note(sentence)
         return self._workspace
+
+    def as_prepared(self) -> Assignment:
+        """The assignment as this workspace fulfils it: without the earlier attempt's commit if that is not in here."""
+        earlier, made = self._assignment.earlier, self._made()
+        if earlier is None or made.start_commit != made.base_commit:
+            return self._assignment
+        return replace(self._assignment, earlier=replace(earlier, head_commit=""))
 
     async def collect(self) -> Collected:
         """Commit and keep what the agent left. Raises WorkspaceFailed, NoSpace."""
