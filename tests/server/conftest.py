@@ -48,7 +48,7 @@ class Server:
     async def session(self) -> httpx2.AsyncClient:
         """A browser that came by a one-time link. It says where its requests come from, as browsers do."""
         http = in_process(self.app)
-        answer = await http.get(f"/login/{await issue_login(self.database)}")
+        answer = await http.get(f"/login/{await issue_login(self.database, 'ada')}")
         assert answer.status_code == 200, answer.text
         http.headers["Sec-Fetch-Site"] = "same-origin"
         return http

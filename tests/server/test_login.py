@@ -8,7 +8,7 @@ from whilly.operations.log_in import issue_login
 
 
 async def test_a_link_opens_a_session_once(server: Server) -> None:
-    code = await issue_login(server.database)
+    code = await issue_login(server.database, "ada")
     http = server.nobody()
     answer = await http.get(f"/login/{code}")
     cookie = answer.headers["set-cookie"]
@@ -27,7 +27,7 @@ async def test_a_link_opens_a_session_once(server: Server) -> None:
 
 async def test_over_https_the_cookie_is_bound_to_the_host(server: Server) -> None:
     http = in_process(server.app)
-    answer = await http.get(f"https://localhost/login/{await issue_login(server.database)}")
+    answer = await http.get(f"https://localhost/login/{await issue_login(server.database, 'ada')}")
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith("__Host-whilly=")
     assert "Secure" in cookie
@@ -36,7 +36,7 @@ async def test_over_https_the_cookie_is_bound_to_the_host(server: Server) -> Non
 
 async def test_an_old_or_invented_link_opens_nothing(server: Server) -> None:
     http = server.nobody()
-    old = await issue_login(server.database, timedelta(seconds=-1))
+    old = await issue_login(server.database, "ada", timedelta(seconds=-1))
     for code in (old, "invented", "x" * 10_000, "%00", "..%2f"):
         answer = await http.get(f"/login/{code}")
         assert answer.status_code in {404, 410}
@@ -44,7 +44,7 @@ async def test_an_old_or_invented_link_opens_nothing(server: Server) -> None:
 
 
 async def test_fetching_ahead_does_not_use_the_link_up(server: Server) -> None:
-    code = await issue_login(server.database)
+    code = await issue_login(server.database, "ada")
     http = server.nobody()
     assert (await http.get(f"/login/{code}", headers={"Sec-Purpose": "prefetch;prerender"})).status_code == 503
     assert (await http.get(f"/login/{code}")).status_code == 200

@@ -45,6 +45,6 @@ async def mint(
     """Mint a token inside a transaction; it ends with its `parent`."""
     issued = Issued(f"t-{secrets.token_hex(6)}", write_token(kind, secrets.token_bytes(SECRET_BYTES)))
     await tx.execute("issue_token", issued.id, kind.value, digest(issued.bearer), plan, worker, label, lifetime, parent)
-    payload = {"token_id": issued.id, "kind": kind.value, "worker_id": worker, "label": label}
-    tx.tell(plan or EVERY_PLAN, None, "token.issued", payload)
+    payload = {"token_id": issued.id, "kind": kind.value, "plan_id": plan, "worker_id": worker, "label": label}
+    tx.tell(EVERY_PLAN, None, "token.issued", payload)
     return issued

@@ -81,7 +81,6 @@ class Row:
     description: str
     why: str
     remedy: str
-    phase: str
     last_line: str
     spent: str
 
@@ -140,13 +139,14 @@ def page_of(plans: list[PlanSummary], board: Board | None, rows: int = ROWS, not
     current = board.overview.summary
     cards = tuple(_plan_card(summary, current.id) for summary in plans)
     only_this = urlencode({"plan": current.id})
+    in_cards = {item.id for item in board.people}
     wide = "" if rows == ROWS else f"&rows={rows}"
     return Page(
         title=current.project or current.id,
         plans=cards,
         plan=_plan_card(current, current.id),
         people=tuple(_person_card(current.id, item) for item in board.people),
-        tasks=tuple(_row(view) for view in board.overview.tasks),
+        tasks=tuple(_row(view, in_card=view.task.id in in_cards) for view in board.overview.tasks),
         hidden=current.tasks - len(board.overview.tasks),
         events=tuple(_line(event) for event in board.events),
         notice=notice,
@@ -190,7 +190,7 @@ def _segments(counts: dict[Status, int], total: int) -> tuple[Segment, ...]:
     )
 
 
-def _row(view: TaskView) -> Row:
+def _row(view: TaskView, *, in_card: bool) -> Row:
     word, tone = WORDS[view.task.status]
     running = view.task.status in RUNNING
     return Row(
@@ -200,8 +200,7 @@ def _row(view: TaskView) -> Row:
         priority=view.spec.priority.word,
         description=short(view.spec.description),
         why=short(view.why.sentence),
-        remedy="" if view.task.status in FINISHED else short(view.why.remedy),
-        phase=view.phase if running else "",
+        remedy="" if in_card or view.task.status in FINISHED else short(view.why.remedy),
         last_line=short(view.last_line) if running else "",
         spent=shown(view.task.spent) if view.task.spent else "",
     )

@@ -13,19 +13,24 @@ SENTENCES = {
     "RELEASE": "went back to the queue: {error}",
     "RESET": "was reset",
     "human_review.required": "waits for a decision: {reason}",
-    "human_review.approved": "was approved by {reviewer} {comment}",
-    "human_review.rejected": "was rejected by {reviewer} {comment}",
+    "human_review.approved": "was approved by {reviewer}: {comment}",
+    "human_review.rejected": "was rejected by {reviewer}: {comment}",
     "human_review.changes_requested": "goes back with a wish of {reviewer}: {comment}",
     "task.created": "was added",
     "task.removed": "was removed",
     "task.ready": "is ready, now that {after} is done",
     "task.blocked": "is blocked: {reason}",
     "task.unblocked": "is free again: {prerequisite} is tried once more",
-    "task.skipped": "was skipped: {reason} {missing}",
+    "task.skipped": "was skipped: {reason}",
     "task.retried": "is tried again, as {by} asked",
     "task.cancel_requested": "is being cancelled by {by}",
     "repair.attempt.requested": "gets a repair attempt: {reason}",
     "repair.escalated": "was given up after repair: {reason}",
+    "workspace.prepared": "has its own workspace",
+    "llm.run_started": "has its agent at work",
+    "llm.run_finished": "has heard from its agent",
+    "llm.run_failed": "has an agent that failed: {error}",
+    "llm.run_cancelled": "has no agent any more: it was stopped",
     "verification.started": "is being verified",
     "verification.succeeded": "passed {name}",
     "verification.failed": "did not pass {name}",
@@ -45,11 +50,13 @@ def sentence_for(event: StoredEvent) -> str:
     pattern = SENTENCES.get(event.type)
     if pattern is None:
         return event.type
+    if event.payload.get("reason") == "decision_gate_failed":
+        pattern = "was refused by the gate: {missing}"
     words: defaultdict[str, str] = defaultdict(str, {name: _word(value) for name, value in event.payload.items()})
     return " ".join(pattern.format_map(words).split()).rstrip(": ")
 
 
 def _word(value: Any) -> str:
     if isinstance(value, list):
-        return f"({', '.join(map(str, value))})" if value else ""
+        return ", ".join(map(str, value))
     return "" if value is None else str(value)

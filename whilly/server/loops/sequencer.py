@@ -1,5 +1,6 @@
 """Gives committed events their positions soon after they are written, and costs next to nothing when none are."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -25,6 +26,7 @@ class Sequencer:
         self._numbered = numbered
         self._alarm = Alarm()
         self._last_found = 0.0
+        self._turn = asyncio.Lock()
 
     def nudge(self) -> None:
         """Something was written: look at once."""
@@ -34,8 +36,15 @@ class Sequencer:
         """Work for ever."""
         await repeat("numbering the events", self._round, self._wait)
 
+    async def catch_up(self) -> None:
+        """Number everything that was committed so far, now."""
+        async with self._turn:
+            while await sequence_events(self._database):
+                self._numbered()
+
     async def _round(self) -> float:
-        found = await sequence_events(self._database)
+        async with self._turn:
+            found = await sequence_events(self._database)
         now = time.monotonic()
         if found:
             self._numbered()
