@@ -28,12 +28,14 @@ class Network(httpx2.AsyncBaseTransport):
     passed: list[str] = field(default_factory=list)
     """The verbs of those that reached the control plane."""
     on_request: Callable[[str], None] = lambda _: None
+    draw: Callable[[], Fault | None] = lambda: None
+    """The fault of a request for which none is set."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         verb = request.url.path.rsplit("/", 1)[-1]
         self.seen.append(verb)
         self.on_request(verb)
-        match self.faults.get(verb, self.faults.get("*")):
+        match self.faults.get(verb, self.faults.get("*")) or self.draw():
             case Fault.CUT:
                 raise httpx2.ConnectError("no connection")
             case Fault.BLACK_HOLE:

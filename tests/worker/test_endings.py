@@ -1,21 +1,13 @@
 """Attempts that end before their agent thinks so: the agent is dead first, and the task is where it belongs."""
 
-import asyncio
-import os
-import signal
-import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.builders import a_check, a_plan, a_task
-from tests.worker.control_room import control_room
 from tests.worker.network import Fault
-from tests.worker.repository import new_repository
 from tests.worker.until import until
 from tests.worker.workshop import workshop
 from whilly.core.outcome import Outcome
@@ -180,52 +172,3 @@ async def test_a_result_that_cannot_be_reported_is_kept_and_reported_later(datab
         async with shop.working():
             await until(lambda: not shop.journal.due())
         assert (await shop.room.told("T1")).count("COMPLETE") == 1
-
-
-@asynccontextmanager
-async def worker_process(
-    database: Database, database_url: str, tmp_path: Path, script: str
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    repository = new_repository(tmp_path / "repository")
-    async with control_room(database) as room:
-        await room.submit(a_plan(a_task("T1")), repository.path)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.worker.worker_program",
-        database_url,
-        str(tmp_path),
-        script,
-        cwd=Path(__file__).parents[2],
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
-async def test_sigterm_leaves_no_agent_and_no_lease(database: Database, database_url: str, tmp_path: Path) -> None:
-    script = STUBBORN.format(folder=tmp_path)
-    async with worker_process(database, database_url, tmp_path, script) as process:
-        await until(lambda: (tmp_path / "agent").exists() and (tmp_path / "daemon").exists())
-        pids = [(tmp_path / name).read_text(encoding="utf-8") for name in ("agent", "daemon")]
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(10):
-            assert await process.wait() == 0
-        assert dead(*pids)
-        async with database.connection() as connection:
-            assert await connection.fetchval("select status from tasks") == "PENDING"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no supervisor on this platform")
-async def test_sigkill_leaves_no_agent(database: Database, database_url: str, tmp_path: Path) -> None:
-    script = STUBBORN.format(folder=tmp_path)
-    async with worker_process(database, database_url, tmp_path, script) as process:
-        await until(lambda: (tmp_path / "agent").exists() and (tmp_path / "daemon").exists())
-        pids = [(tmp_path / name).read_text(encoding="utf-8") for name in ("agent", "daemon")]
-        process.kill()
-        await process.wait()
-        await until(lambda: dead(*pids), within=5)

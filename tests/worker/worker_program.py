@@ -1,6 +1,7 @@
-"""A worker as a process of its own: `python -m tests.worker.worker_program DATABASE_URL FOLDER SCRIPT`.
+"""A worker as a process of its own: `python -m tests.worker.worker_program CONTROL_PLANE FOLDER SCRIPT`.
 
-The plan `p` must be there, with its repository. The agent is the shell with this script.
+CONTROL_PLANE is the URL of a database, for a control plane in the same process, or `http://…`, with the token in the
+environment variable TOKEN. The plan `p` must be there, with its repository. The agent is the shell with this script.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from tests.worker.control_room import WORKER, control_room
 from tests.worker.shell_agent import ShellAgent
+from whilly.client.connect import over_network
+from whilly.client.control_plane import ControlPlane
 from whilly.store.database import Database
 from whilly.worker.equipment import Equipment
 from whilly.worker.loop import Worker
@@ -17,23 +20,31 @@ from whilly.worker.stop import Stop, stop_on_signals
 
 
 async def main(url: str, folder: Path, script: str) -> None:
+    if url.startswith("http:"):
+        async with over_network(url, os.environ["TOKEN"]) as http:
+            await work(ControlPlane(http), folder, script)
+        return
     database = await Database.open(url)
     async with control_room(database) as room:
-        equipment = Equipment(
-            control_plane=room.control_plane,
-            address="http://localhost",
-            worker=WORKER,
-            plan="p",
-            runners={"shell": ShellAgent({"*": script})},
-            workspaces=folder / "workspaces",
-            state=folder / "state",
-            environment=os.environ,
-            tell=print,
-        )
-        stop = Stop()
-        with stop_on_signals(stop, print):
-            await Worker(equipment, slots=2).run(stop)
+        await work(room.control_plane, folder, script)
     await database.close()
+
+
+async def work(control_plane: ControlPlane, folder: Path, script: str) -> None:
+    stop = Stop()
+    equipment = Equipment(
+        control_plane=control_plane,
+        address="http://localhost",
+        worker=WORKER,
+        plan="p",
+        runners={"shell": ShellAgent({"*": script})},
+        workspaces=folder / "workspaces",
+        state=folder / "state",
+        environment=os.environ,
+        tell=print,
+    )
+    with stop_on_signals(stop, print):
+        await Worker(equipment).run(stop)
 
 
 if __name__ == "__main__":
