@@ -6,7 +6,7 @@ import time
 import httpx2
 import pytest
 
-from tests.server.conftest import Server, eventually
+from tests.control_plane import Server, eventually
 from whilly.core.plan import TaskSpec
 from whilly.core.tokens import SECRET_BYTES, TokenKind, kind_of, write_token
 from whilly.operations.check_token import check_token

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tests.server.conftest import Server
+from tests.control_plane import Server
 from whilly.client.connect import in_process
 from whilly.core.plan import Status, TaskSpec
 from whilly.operations.read_plans import list_plans

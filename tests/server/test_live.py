@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.server.conftest import Server, eventually
+from tests.control_plane import Server, eventually
 from whilly.operations.read_events import end_of_log, events_after
 from whilly.server import live as live_module
 from whilly.server.frames import frame_of, note

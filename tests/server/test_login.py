@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.server.conftest import Server
+from tests.control_plane import Server
 from whilly.client.connect import in_process
 from whilly.operations.log_in import issue_login
 

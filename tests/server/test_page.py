@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.builders import a_report, a_result
-from tests.server.conftest import Server
+from tests.control_plane import Server
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Review, Status, TaskSpec
 from whilly.operations.read_plans import list_plans

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from tests.server.conftest import Server, eventually
+from tests.control_plane import Server, eventually
 from whilly.client.connect import over_network
 from whilly.client.control_plane import ControlPlane
 from whilly.core.errors import Refused

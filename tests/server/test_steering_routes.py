@@ -1,6 +1,6 @@
 """Reading and steering through the API."""
 
-from tests.server.conftest import Server
+from tests.control_plane import Server
 from whilly.core.plan import Check, Origin, Plan, Review, TaskSpec
 from whilly.operations.import_plan import import_plan
 from whilly.wire.work import ClaimRequest, Start, TranscriptChunk

@@ -5,7 +5,7 @@ import base64
 import httpx2
 import pytest
 
-from tests.server.conftest import Server
+from tests.control_plane import Server
 from whilly.core.plan import Plan, Priority, Review, TaskSpec
 from whilly.operations.import_plan import import_plan
 from whilly.operations.review_task import review_task

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.server.conftest import Server, eventually
+from tests.control_plane import Server, eventually
 from whilly.client.errors import LeaseLostRemotely, Rejected
 from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome

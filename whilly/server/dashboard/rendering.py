@@ -80,6 +80,7 @@ def bare_page(template: str, status: int = 200, reason: str = "") -> HTMLRespons
     style = files("whilly.server.dashboard").joinpath("templates", "bare.css").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = SECURITY["Content-Security-Policy"].replace("style-src 'self'", f"style-src 'sha256-{digest}'")
+    policy = policy.replace("img-src 'self'", "img-src data:")
     content = render(template, bare_style=_Trusted(style), reason=reason)
     return HTMLResponse(content, status, {"Content-Security-Policy": policy})
 
