@@ -21,11 +21,9 @@ class Brief:
     epoch: int = 1
     timeout_seconds: float = 3600
     stall_seconds: float = 900
-    """Without any output for so long, the agent counts as stuck."""
+    """Without a sign of work for so long, the agent counts as stuck."""
     limit: Micros | None = None
-    """The agent is stopped at the first sign that it spent more."""
-    script: str = ""
-    """For the scripted agent: what it shall do."""
+    """The agent is stopped at the first sign that it spent so much; for a limit that may be raised, leave it out."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to the clean environment that the runner builds."""
     wrap: Callable[[list[str]], list[str]] | None = None
@@ -47,7 +45,10 @@ Listener = Callable[[Progress], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """How a run ended, as far as the agent's side can tell. COMPLETED here means: it says so, in the agreed way."""
+    """How a run ended, as far as the agent's side can tell.
+
+    COMPLETED here means: it says so, in the agreed way. RELEASED means: `stop` was set, for a reason of the caller's.
+    """
 
     outcome: Outcome
     reason: str = ""
@@ -71,7 +72,10 @@ class AgentRunner(Protocol):
         """The installed version. Raises AgentMissing with a sentence that says what to install or set."""
 
     async def run(self, brief: Brief, listener: Listener, stop: "StopSignal") -> AgentResult:
-        """Work until the agent ends, a limit is reached or `stop` is set; nothing of its process tree is left then."""
+        """Work until the agent ends, a limit is reached or `stop` is set; nothing of its process tree is left then.
+
+        The agent waits while the listener works, so the listener should be quick. Raises AgentMissing.
+        """
 
 
 class StopSignal(Protocol):
