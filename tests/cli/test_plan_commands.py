@@ -1,0 +1,145 @@
+"""Plans, as people bring them in and look at them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Whilly, write_plan
+
+
+def test_a_plan_is_imported_shown_and_exported_without_a_change(whilly: Whilly, tmp_path: Path) -> None:
+    file = write_plan(tmp_path, {"id": "A", "priority": "high"}, {"id": "B", "dependencies": ["A"]}, budget_usd=1.5)
+
+    imported = whilly("plan", "import", file)
+    exported = whilly("plan", "export", "p")
+    (tmp_path / "out.json").write_text(exported.out, encoding="utf-8")
+    again = whilly("plan", "import", tmp_path / "out.json")
+
+    assert imported.code == 0, imported.err
+    assert "Imported plan p with 2 tasks" in imported.out
+    assert again.out.splitlines()[0] == "Plan p: 0 added, 0 changed, 0 removed, 2 unchanged."
+    assert whilly("plan", "export", "p").out == exported.out
+    shown = whilly("plan", "show", "p").out
+    assert "[PENDING    ]   B  (medium) ← A" in shown
+    assert "B waits for A" in shown
+    assert "\x1b" not in shown
+    assert whilly("plan", "show", "p", "--json").json["tasks"][0]["spec"]["id"] == "A"
+    assert whilly("plan", "list", "--json").json[0]["budget_usd"] == "1.5"
+
+
+def test_all_mistakes_of_a_file_are_told_and_nothing_is_stored(whilly: Whilly, tmp_path: Path) -> None:
+    file = write_plan(tmp_path, {"id": "A", "dependencies": ["Z"]}, {"id": "a b"}, {"id": "C", "priority": "soon"})
+
+    answer = whilly("plan", "import", file)
+
+    assert answer.code == 1
+    assert all(word in answer.err for word in ("Z", "a b", "soon", "nothing was stored"))
+    assert "Traceback" not in answer.err
+    assert whilly("plan", "list", "--json").json == []
+
+
+def test_a_plan_may_come_through_a_pipe(whilly: Whilly, tmp_path: Path) -> None:
+    text = write_plan(tmp_path, {"id": "A"}).read_text(encoding="utf-8")
+
+    assert whilly("plan", "import", "-", stdin=text).code == 0
+
+
+def test_strict_apply_skips_what_the_gate_rejects(whilly: Whilly, tmp_path: Path) -> None:
+    weak = {"id": "WEAK", "description": "Fix it.", "acceptance_criteria": [], "test_steps": []}
+    file = write_plan(tmp_path, {"id": "GOOD"}, weak)
+
+    warned = whilly("plan", "apply", file, "--json").json
+    strict = whilly("plan", "apply", file, "--strict")
+
+    assert warned["skipped"] == []
+    assert warned["decisions"]["WEAK"]["verdict"] == "REJECT"
+    assert "Skipped 1: WEAK" in strict.out
+    assert "REJECT" in strict.err.upper()
+    events = [json.loads(line) for line in whilly("events", "p", "--json").out.splitlines()]
+    (skipped,) = [event for event in events if event["type"] == "task.skipped"]
+    assert skipped["payload"]["missing"]
+    applied = [event["payload"] for event in events if event["type"] == "plan.applied"]
+    assert [(one["tasks_count"], one["skipped_count"], one["strict"]) for one in applied] == [
+        (2, 0, False),
+        (2, 1, True),
+    ]
+
+
+def test_a_started_task_is_not_changed_by_an_import(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    file = write_plan(tmp_path, {"id": "A"})
+    whilly("plan", "import", file)
+    assert whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted").code == 0
+    changed = write_plan(tmp_path, {"id": "A", "description": "Something else, described at length."})
+
+    answer = whilly("plan", "import", changed)
+
+    assert answer.code == 1
+    assert "A would change" in answer.err
+
+
+def test_reset_asks_first_and_keeps_the_history(whilly: Whilly, tmp_path: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    whilly("task", "skip", "p", "A", "--reason", "Not now.")
+
+    assert whilly("plan", "reset", "p").code == 2
+    assert whilly("plan", "reset", "p", "--yes").out == "Plan p starts over: 1 task.\n"
+    assert whilly("plan", "reset", "p", "--hard", "--yes").out == "Deleted plan p: 1 task.\n"
+    assert "plan.deleted" in whilly("events", "p").out
+
+
+def test_a_created_plan_has_its_budget(whilly: Whilly) -> None:
+    assert whilly("plan", "create", "--id", "p", "--name", "Mine", "--budget", "5.00").code == 0
+    assert whilly("plan", "list", "--json").json[0]["budget_usd"] == "5"
+    again = whilly("plan", "create", "--id", "p", "--name", "Mine", "--budget", "7")
+    assert again.code == 1
+    assert "exists already" in again.err
+    assert whilly("budget", "set", "p", "2.5").code == 0
+    assert whilly("plan", "list", "--json").json[0]["budget_usd"] == "2.5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("plan", "show", "nope"), 2, "There is no plan 'nope'"),
+        (("plan", "export", "nope"), 2, "There is no plan 'nope'"),
+        (("plan", "triz", "nope"), 2, "There is no plan 'nope'"),
+        (("plan", "import", "nowhere.json"), 1, "cannot be read"),
+        (("plan", "create", "--id", "a b", "--name", "x"), 1, "cannot be a plan's id"),
+        (("plan", "create", "--id", "p", "--name", "x", "--budget", "much"), 1, "not an amount"),
+        (("budget", "set", "nope", "-3"), 2, ""),
+        (("task", "retry", "nope", "A"), 2, "no task 'A'"),
+        (("why", "nope", "A"), 2, "There is no plan 'nope'"),
+        (("review", "approve", "nope", "A"), 2, "no task 'A'"),
+        (("pause", "nope"), 2, "There is no plan 'nope'"),
+        (("frobnicate",), 2, "No such command"),
+        (("run",), 2, "Name the plan"),
+    ],
+)
+def test_a_wrong_input_gets_one_sentence(whilly: Whilly, arguments: tuple[str, ...], code: int, said: str) -> None:
+    answer = whilly(*arguments)
+
+    assert answer.code == code, answer.err
+    assert said in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_an_unreachable_database_is_said_in_one_sentence(whilly: Whilly) -> None:
+    answer = whilly("plan", "list", WHILLY_DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
+
+    assert answer.code == 2
+    assert "Traceback" not in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+
+
+def test_triz_is_strict_when_asked(whilly: Whilly, tmp_path: Path) -> None:
+    same = {"description": "Write the very same thing, twice over."}
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A", **same}, {"id": "B", **same}))
+
+    assert whilly("plan", "triz", "p").code == 0
+    assert whilly("plan", "triz", "p", "--strict").code == 1
+    assert whilly("plan", "triz", "p", "--json").json["verdict"] == "revise"
+
+
+def test_the_schema_is_json(whilly: Whilly) -> None:
+    assert whilly("plan", "schema").json["properties"]["tasks"]

@@ -1,0 +1,184 @@
+"""`whilly run`, from a plan to branches, with the exit codes that were promised."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.cli.conftest import Whilly, git, write_plan, write_scripts
+
+
+def test_a_plan_becomes_verified_branches(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    plan = write_plan(
+        tmp_path,
+        {"id": "A", "key_files": ["a.md"]},
+        {"id": "B", "key_files": ["b.md"]},
+        {"id": "C", "key_files": ["c.md"], "dependencies": ["A", "B"]},
+        verification_commands=[{"name": "files", "command": "ls *.md"}],
+    )
+    whilly("plan", "import", plan)
+    before = git(repository, "rev-parse", "HEAD"), git(repository, "status", "--porcelain")
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--workers", "2")
+
+    assert answer.code == 0, answer.out + answer.err
+    assert "All done: 3 done" in answer.out
+    assert set(git(repository, "ls-tree", "--name-only", "whilly/p/C").splitlines()) >= {"a.md", "b.md", "c.md"}
+    assert before == (git(repository, "rev-parse", "HEAD"), git(repository, "status", "--porcelain"))
+    detail = whilly("task", "show", "p", "C", "--json").json
+    assert detail["attempts"][0]["checks"][0]["passed"] is True
+    assert "check files: passed" in whilly("task", "show", "p", "C").out
+    assert "<promise>COMPLETE</promise>" in whilly("logs", "p", "C").out
+    assert "is sound" in whilly("events", "--verify").out
+
+
+def test_a_run_on_a_finished_plan_ends_at_once(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A", "status": "done"}))
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted")
+
+    assert answer.code == 0
+    assert "0 attempts" in answer.out
+
+
+def test_a_failing_check_is_repaired_once_with_what_it_said(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    script = write_scripts(
+        tmp_path,
+        A=[
+            {"on_attempt": {"1": [{"write": {"path": "a.md", "content": "wrong\n"}}]}},
+            {"on_attempt": {"2": [{"write": {"path": "a.md", "content": "right\n"}}]}},
+        ],
+    )
+    check = "right=grep right a.md"
+
+    answer = whilly(
+        "run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--script", script, "--verify-command", check
+    )
+
+    assert answer.code == 0, answer.out + answer.err
+    assert "a repair attempt follows" in answer.out
+    attempts = whilly("task", "show", "p", "A", "--json").json["attempts"]
+    assert [attempt["outcome"] for attempt in attempts] == ["checks_failed", "completed"]
+    assert git(repository, "show", "whilly/p/A:a.md") == "right"
+
+
+def test_an_optional_check_only_warns(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+
+    answer = whilly(
+        "run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--optional-verify-command", "style=false"
+    )
+
+    assert answer.code == 0
+    assert "check style: warning" in answer.out
+
+
+def test_what_failed_makes_the_run_fail(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, {"id": "B", "dependencies": ["A"]}))
+    check = ("--verify-command", "never=false")
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted", *check)
+
+    assert answer.code == 1
+    assert "1 failed, 1 blocked" in answer.out
+    assert "A, which it needs, is FAILED" in whilly("task", "show", "p", "B").out or "A" in whilly("why", "p", "B").out
+    assert whilly("task", "retry", "p", "A").out == "Task A is PENDING again.\n"
+    assert whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted").code == 0
+
+
+def test_only_human_decisions_are_open(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A", "review": "result"}, {"id": "B", "dependencies": ["A"]}))
+    run = ("run", "--plan", "p", "--repo", repository, "--agent", "scripted")
+
+    assert whilly(*run).code == 3
+    assert whilly("review", "changes", "p", "A", "--comment", "Another line, please.").code == 0
+    assert whilly(*run).code == 3
+    assert whilly("review", "approve", "p", "A").out == "Task A is DONE.\n"
+    assert whilly(*run).code == 0
+
+
+def test_a_budget_that_is_used_up_ends_the_run(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, {"id": "B"}, budget_usd=0.5))
+    script = write_scripts(
+        tmp_path, **{"*": [{"usage": {"cost_usd": 0.5}}, {"write": {"path": "x.md", "content": "x"}}]}
+    )
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--script", script)
+
+    assert answer.code in (1, 2)
+    assert whilly("plan", "list", "--json").json[0]["spent_usd"] == "0.5"
+    assert whilly("events", "p").out.count("plan.budget_exceeded") == 1
+
+
+def test_a_missing_agent_is_said_once_and_ends_the_run(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, CLAUDE_BIN="/nowhere/claude")
+
+    assert answer.code == 2
+    assert "CLAUDE_BIN" in answer.out
+    assert whilly("task", "show", "p", "A", "--json").json["view"]["task"]["attempts"] == 0
+
+
+def test_ctrl_c_leaves_no_agent_and_loses_no_attempt(
+    whilly: Whilly, tmp_path: Path, repository: Path, database_url: str
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    script = write_scripts(
+        tmp_path, A=[{"write": {"path": "half.md", "content": "half\n"}}, {"print": "busy"}, {"hang": True}]
+    )
+    arguments = ["run", "--plan", "p", "--repo", str(repository), "--agent", "scripted", "--script", str(script)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "whilly.cli.main", *arguments],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "WHILLY_DATABASE_URL": database_url},
+    ) as running:
+        assert running.stdout is not None
+        deadline = time.monotonic() + 30
+        while "busy" not in whilly("logs", "p", "A").out:
+            assert time.monotonic() < deadline
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert "Interrupted" in out
+    task = whilly("task", "show", "p", "A", "--json").json
+    assert (task["view"]["task"]["status"], task["view"]["task"]["attempts"]) == ("PENDING", 0)
+    kept = task["attempts"][0]["kept_ref"]
+    assert git(repository, "show", f"{kept}:half.md") == "half"
+
+
+def test_a_task_cancelled_from_another_terminal_stops_soon(
+    whilly: Whilly, tmp_path: Path, repository: Path, database_url: str
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    script = write_scripts(tmp_path, A=[{"print": "busy"}, {"hang": True}])
+    arguments = ["run", "--plan", "p", "--repo", str(repository), "--agent", "scripted", "--script", str(script)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "whilly.cli.main", *arguments],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "WHILLY_DATABASE_URL": database_url},
+    ) as running:
+        deadline = time.monotonic() + 30
+        while "busy" not in whilly("logs", "p", "A").out:
+            assert time.monotonic() < deadline
+        assert "being stopped" in whilly("task", "cancel", "p", "A").out
+        out, _ = running.communicate(timeout=30)
+
+    assert running.returncode == 1, out
+    assert whilly("task", "show", "p", "A", "--json").json["attempts"][0]["outcome"] == "cancelled"
+
+
+def test_events_are_json_lines_in_order(whilly: Whilly, tmp_path: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+
+    events = [json.loads(line) for line in whilly("events", "--json").out.splitlines()]
+
+    assert [event["position"] for event in events] == list(range(1, len(events) + 1))
+    assert {event["plan"] for event in events} <= {"p", "*"}

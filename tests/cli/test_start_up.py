@@ -1,0 +1,34 @@
+"""Commands start fast because they import only what they use."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("asyncpg", "fastapi", "httpx2", "sqlalchemy", "alembic", "textual", "uvicorn", "jinja2", "rich")
+COMMANDS = [
+    (), ("plan",), ("plan", "import"), ("plan", "show"), ("run",), ("task",), ("why",), ("events",), ("review",),
+    ("budget",), ("db",), ("demo",), ("logs",), ("pause",),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
+    program = (
+        "import sys; from whilly.cli.main import app\n"
+        "try: app(sys.argv[1:])\n"
+        f"except SystemExit: print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command, "--help"], capture_output=True, encoding="utf-8", check=True
+    )
+
+    assert "Usage: " in done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+def test_the_version_is_told() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "whilly.cli.main", "--version"], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stdout.startswith("whilly ")
