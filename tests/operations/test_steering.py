@@ -10,7 +10,7 @@ from whilly.operations.import_plan import import_plan
 from whilly.operations.pause import pause
 from whilly.operations.reset_plan import reset_plan
 from whilly.operations.review_task import review_task
-from whilly.operations.set_budget import set_budget
+from whilly.operations.set_budget import set_budget, set_task_budget
 from whilly.operations.steer_task import cancel_task, retry_task, skip_task
 from whilly.store.database import Database
 
@@ -193,6 +193,20 @@ async def test_a_running_plan_is_not_reset(database: Database) -> None:
 
     with pytest.raises(Refused, match="running tasks"):
         await reset_plan(database, "p", hard=True)
+
+
+async def test_a_task_whose_own_budget_is_used_up_goes_on_with_a_larger_one(database: Database) -> None:
+    await import_plan(database, a_plan(a_task("A", budget=100)))
+    attempt = await running(database)
+    await finished(database, attempt.key, a_report(Outcome.OVER_BUDGET, cost=120))
+    await retry_task(database, "p", "A", "ada")
+    assert await claimed(database) is None
+
+    await set_task_budget(database, "p", "A", 500)
+
+    again = await claimed(database)
+    assert again is not None
+    assert (again.limit, again.spec.budget) == (380, 500)
 
 
 async def test_a_budget_set_while_it_runs_counts_what_is_reserved(database: Database) -> None:

@@ -23,10 +23,14 @@ def amount(text: str) -> Micros:
 def set_(
     plan: Annotated[str, typer.Argument(help="The plan's id.", show_default=False)],
     usd: Annotated[str, typer.Argument(help="US dollars, or `none` for no limit.", show_default=False)],
+    task: Annotated[str | None, typer.Option(help="Set the budget of this task instead.", show_default=False)] = None,
 ) -> None:
-    """Set or lift a plan's budget, also while it runs."""
-    from whilly.operations.set_budget import set_budget
+    """Set or lift the budget of a plan or of one task, also while it runs."""
+    from whilly.operations.set_budget import set_budget, set_task_budget
 
     limit = None if usd.lower() == "none" else amount(usd)
-    with_database(lambda database: set_budget(database, plan, limit))
-    typer.echo(f"Plan {plan} may spend {'what it likes' if limit is None else shown(limit)}.")
+    if task is None:
+        with_database(lambda database: set_budget(database, plan, limit))
+    else:
+        with_database(lambda database: set_task_budget(database, plan, task, limit))
+    typer.echo(f"{task or 'Plan ' + plan} may spend {'what it likes' if limit is None else shown(limit)}.")

@@ -117,7 +117,7 @@ def _pending(facts: TaskFacts) -> Why:
 def _obstacles(facts: TaskFacts) -> Iterator[Why]:
     """What keeps a pending task from being claimed, nearest first; READY when nothing does."""
     found = [why for obstacle in _OBSTACLES if (why := obstacle(facts))]
-    yield from found or [_ready(facts)]
+    yield from found or [_workers(facts) or _agents(facts) or _ready(facts)]
 
 
 def _prerequisites(facts: TaskFacts) -> Why | None:
@@ -194,7 +194,7 @@ def _task_budget(facts: TaskFacts) -> Why | None:
     return Why(
         Code.TASK_OVER_BUDGET,
         f"{task.id} has spent {shown(task.spent)} of its own budget of {shown(budget)}.",
-        "Raise its budget_usd in the plan and import it again.",
+        f"Raise it with `whilly budget set {task.plan} AMOUNT --task {task.id}`.",
     )
 
 
@@ -242,8 +242,6 @@ _OBSTACLES: tuple[Callable[[TaskFacts], Why | None], ...] = (
     _task_budget,
     _plan_budget,
     _held,
-    _workers,
-    _agents,
 )
 
 

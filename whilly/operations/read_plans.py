@@ -158,6 +158,9 @@ def _view(
         phase=row["phase"] or "",
         last_seen_seconds=row["last_seen_seconds"],
         workers_online=plan["workers_online"],
+        task_budget=row["budget_micros"],
+        agent=row["agent"],
+        agents_online=tuple(plan["agents_online"]),
     )
     spec = spec_from(row["spec"])
     return TaskView(
