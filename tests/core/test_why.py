@@ -104,7 +104,7 @@ SITUATIONS = [
         facts(task={"spent": 500_000}, task_budget=500_000),
         "task_over_budget",
         "T3 has spent $0.50 of its own budget of $0.50.",
-        "Raise its budget_usd in the plan and import it again.",
+        "Raise it with `whilly budget set toy AMOUNT --task T3`.",
     ),
     (
         facts(held_files=(HeldFile("a.py", "toy", "T1"), HeldFile("b.py", "toy", "T1"), HeldFile("c.py", "web", "W1"))),
@@ -225,9 +225,7 @@ def test_no_situation_is_left_out() -> None:
 def test_everything_that_holds_a_task_back_is_told_at_once() -> None:
     why = explain(facts(waiting_for=(Waiting("T2", Status.PENDING),), plan_paused="Lunch", workers_online=0))
     assert why.code is Code.WAITING
-    assert why.sentence == (
-        "T3 waits for T2 (PENDING). Also: Plan toy is paused: Lunch. "
-    )
+    assert why.sentence == "T3 waits for T2 (PENDING). Also: Plan toy is paused: Lunch."
     assert "whilly why toy T2" in why.remedy
     assert "whilly resume toy" in why.remedy
 
