@@ -16,7 +16,7 @@ from whilly.operations.import_plan import import_plan
 from whilly.operations.issue_token import issue_token
 from whilly.operations.log_in import issue_login
 from whilly.server.app import create_app
-from whilly.server.engine import Engine
+from whilly.server.engine import Engine, Timing
 from whilly.store.database import Database
 
 
@@ -70,9 +70,9 @@ class Server:
 
 
 @asynccontextmanager
-async def running_server(database: Database) -> AsyncIterator[Server]:
+async def running_server(database: Database, timing: Timing | None = None) -> AsyncIterator[Server]:
     """The application with its loops."""
-    app = create_app(database)
+    app = create_app(database, timing=timing)
     async with app.router.lifespan_context(app):
         yield Server(app, database)
 

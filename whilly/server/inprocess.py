@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import httpx2
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from whilly.client.connect import in_process
 from whilly.core.tokens import TokenKind
 from whilly.operations.issue_token import issue_token
 from whilly.operations.register_worker import register_worker
 from whilly.operations.revoke_token import revoke_token
-from whilly.server.app import create_app
+from whilly.server.app import create_inner_app
 from whilly.server.engine import Engine, Timing
 from whilly.store.database import Database
 from whilly.wire.work import Registration
@@ -26,7 +26,7 @@ TOKEN_LIFETIME = timedelta(days=30)
 class ControlPlaneHere:
     """A control plane that runs in this process."""
 
-    app: FastAPI
+    app: Starlette
     http: httpx2.AsyncClient
     """Speaks as the worker that it was started for: give it to `client.control_plane.ControlPlane`."""
 
@@ -47,7 +47,7 @@ async def control_plane_here(
     timing: Timing | None = None,
 ) -> AsyncIterator[ControlPlaneHere]:
     """Run a control plane and enter a worker, which may work on `plan` only (None: on all)."""
-    app = create_app(database, timing=timing)
+    app = create_inner_app(database, timing=timing)
     async with app.router.lifespan_context(app):
         await register_worker(database, worker, registration)
         token = await issue_token(

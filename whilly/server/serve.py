@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from whilly.core.errors import Refused
 from whilly.server.engine import Engine
@@ -17,7 +17,7 @@ DRAIN_SECONDS = 5
 
 
 @asynccontextmanager
-async def serving(app: FastAPI, *, host: str = LOOPBACK, port: int = 0) -> AsyncIterator[str]:
+async def serving(app: Starlette, *, host: str = LOOPBACK, port: int = 0) -> AsyncIterator[str]:
     """Answer on a port (0: a free one) and give the address. The application's own lifespan is the caller's to run.
 
     Raises Refused when the port is taken.
