@@ -7,6 +7,7 @@
     work/             the agent's clone, with a `.git` of its own
     trusted.git/      Whilly's view of the same files; never writable for the agent
     aside/            what had to be taken out of the clone before trusted git looked at it
+    busy              the lock of whoever collects
     checks-*/         clean checkouts
 
 A repetition of an epoch (another control plane, an earlier life of the plan) gets `.2`, `.3` … at the end of its name.
@@ -24,7 +25,7 @@ from whilly.workspace.errors import WorkspaceFailed
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.owner import owner_to_act_as
 
-OWNER, RECORD, COLLECTED = "owner.json", "workspace.json", "collected.json"
+OWNER, RECORD, COLLECTED, BUSY = "owner.json", "workspace.json", "collected.json", "busy"
 WORK, TRUSTED, ASIDE, BORROWED = "work", "trusted.git", "aside", "agent-objects"
 
 

@@ -1,6 +1,7 @@
 """Prepares the private clone in which one attempt works. The user's repository is only read."""
 
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -143,8 +144,10 @@ class _Clone:
         )
         if self.repository.branch:
             theirs = self.repository.branch.replace("refs/heads/", "refs/remotes/origin/", 1)
-            if f" {theirs}\n".encode() in refs:
+            if os.fsencode(f" {theirs}\n") in refs:
+                # As after `git clone`: what the user has checked out is there by its own name too.
                 write_ref(self.work / ".git", "refs/remotes/origin/HEAD", f"ref: {theirs}")
+                write_ref(self.work / ".git", self.repository.branch, self.repository.head)
         await asyncio.gather(
             asyncio.to_thread(copy_objects, objects, self.work / ".git/objects", self._require),
             self._note_uncommitted_changes(),

@@ -110,6 +110,8 @@ class Git:
     """Whom the files that a command writes shall belong to; None: whoever runs Whilly."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to the clean one, for dates."""
+    inherit: tuple[int, ...] = ()
+    """Locks that a command holds too, in case that Whilly ends before it does."""
 
     @property
     def head_file(self) -> Path:
@@ -124,15 +126,14 @@ class Git:
         feed: bytes = b"",
         accept: Sequence[int] = (0,),
         limit: float = LIMIT_SECONDS,
-        inherit: tuple[int, ...] = (),
     ) -> Finished:
         """Run one git command. Raises GitFailed when its exit code is not accepted, NoSpace when the disk is full."""
-        (ended,) = await self._ended([self._command(arguments, inherit)], feed, limit, arguments)
+        (ended,) = await self._ended([self._command(arguments)], feed, limit, arguments)
         return self._judged(arguments, ended, accept)
 
     async def pipe(self, *arguments: str, into: "Git", then: Sequence[str], feed: bytes = b"") -> Finished:
         """Run one command with its output as the input of another, whose result this is. Raises as `run` does."""
-        commands = [self._command(arguments, ()), into._command(then, ())]
+        commands = [self._command(arguments), into._command(then)]
         first, second = await self._ended(commands, feed, LIMIT_SECONDS, arguments)
         # A first command that was cut off because the second gave up is not the one to ask for the reason.
         if first.code > 0:
@@ -141,7 +142,7 @@ class Git:
         self._judged(arguments, first, (0,))
         return result
 
-    def _command(self, arguments: Sequence[str], inherit: tuple[int, ...]) -> Command:
+    def _command(self, arguments: Sequence[str]) -> Command:
         environment = clean_environment()
         if self.directory is not None:
             environment["GIT_DIR"] = os.fspath(self.directory)
@@ -155,7 +156,7 @@ class Git:
         for name, value in _SETTINGS.items():
             argv += ["-c", f"{name}={value}"]
         cwd = self.work_tree or self.cwd or self.directory
-        return Command([*argv, *arguments], cwd, environment | dict(self.environment), self.owner, inherit)
+        return Command([*argv, *arguments], cwd, environment | dict(self.environment), self.owner, self.inherit)
 
     async def _ended(self, commands: list[Command], feed: bytes, limit: float, arguments: Sequence[str]) -> list[Ended]:
         try:
@@ -172,7 +173,7 @@ class Git:
         said = ended.err.decode("utf-8", "replace")
         if ended.code in accept:
             return Finished(ended.code, ended.out, said)
-        if "No space left on device" in said or "Disk quota exceeded" in said:
+        if disk_is_full(said):
             raise NoSpace(f"The disk is full: git {arguments[0]} could not write for {self._place()}.")
         raise GitFailed(
             f"git {arguments[0]} failed for {self._place()}: {_sentence(said, ended.code)}.",
@@ -192,6 +193,11 @@ def quoted(path: Path) -> str:
     for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r")):
         text = text.replace(plain, escaped)
     return f'"{text}"'
+
+
+def disk_is_full(said: str) -> bool:
+    """Whether that is what git complains about."""
+    return "No space left on device" in said or "Disk quota exceeded" in said
 
 
 def _program() -> str:

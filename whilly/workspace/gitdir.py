@@ -40,7 +40,7 @@ def make_git_dir(
 def write_ref(git_dir: Path, name: str, value: str) -> None:
     """Set a ref in a git directory that nobody else uses yet."""
     (git_dir / name).parent.mkdir(parents=True, exist_ok=True)
-    (git_dir / name).write_text(f"{value}\n", encoding="utf-8")
+    (git_dir / name).write_bytes(os.fsencode(f"{value}\n"))
 
 
 def _config(path: Path, object_format: str) -> str:

@@ -26,6 +26,9 @@ async def keep(workspace: Workspace, git: Git, kept: Sequence[tuple[str, str]], 
     ref, at = str(earlier.get("ref", "")), str(earlier.get("at", ""))
     record = {**snapshot, "names": names, "commit": commit, "ref": ref, "at": at, "safe": False}
     write_json(workspace.home / COLLECTED, record)
+    if at and await value_of(workspace.users_git(), ref) != at:
+        # Somebody removed or moved it since.
+        ref = at = ""
     if commit and at != commit:
         if commit not in workspace.known:
             await bring_into_repository(workspace, git, [commit])

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from whilly.workspace.errors import GitFailed, WorkspaceFailed
@@ -31,7 +32,7 @@ async def swap_ref(git: Git, root: Path, ref: str, new: str, old: str, reason: s
         try:
             # The child inherits the lock, so that it outlives neither Whilly nor the child that still writes.
             async with held(lock_of(root, git.head_file.parent, "refs")) as lock:
-                await git.run("update-ref", "-m", reason, ref, new, old or nothing, inherit=(lock,))
+                await replace(git, inherit=(lock,)).run("update-ref", "-m", reason, ref, new, old or nothing)
         except GitFailed as error:
             if any(words in error.said for words in _OTHER_VALUE):
                 return False

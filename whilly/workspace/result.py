@@ -8,12 +8,13 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from whilly.workspace.attempt import COLLECTED, Workspace, read_json
+from whilly.workspace.attempt import BUSY, COLLECTED, Workspace, read_json
 from whilly.workspace.ending import Ending, ending_of
 from whilly.workspace.errors import GitFailed
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.inplace import publish_in_place
 from whilly.workspace.keeping import keep
+from whilly.workspace.locks import held
 from whilly.workspace.looking import Looked, look_in_place, look_into_clone, unreadable
 from whilly.workspace.message import result_message
 from whilly.workspace.publishing import Say, publish_branch, silent
@@ -48,33 +49,21 @@ async def collect(workspace: Workspace) -> Collected:
 
     Doing it again gives the same. Raises WorkspaceFailed, NoSpace; the workspace then still has everything.
     """
-    if workspace.in_place:
-        looked = await look_in_place(workspace)
-    else:
-        looked = await asyncio.to_thread(look_into_clone, workspace)
-    if looked.files_gone:
-        await keep(workspace, workspace.git(), [], {})
-        return Collected(None, 0, "", workspace.branch, looked.violated, notes=looked.notes)
-    if said := await add_all(workspace.git(), looked.leave_out):
-        looked = replace(looked, notes=(*looked.notes, f"Not everything could be recorded; git says: {said[:500]}"))
-    try:
-        new = await _new_commits(workspace, looked)
-    except GitFailed:
-        looked, new = unreadable(looked), {}
-    ending = ending_of(looked.left, new, start=workspace.start_commit, branch=workspace.ref, known=looked.known)
-    ending = replace(ending, violated=f"{looked.violated} {ending.violated}".strip())
-    try:
-        return await _collected(workspace, looked, ending)
-    except GitFailed as error:
-        plain = Ending(workspace.start_commit, violated=ending.violated)
-        if ending != plain:
-            # The agent's commits are broken. Its files are still its work.
-            why = f"{plain.violated} The agent's commits could not be kept, only its files: {error}".strip()
-            return await _collected(workspace, unreadable(looked), replace(plain, violated=why))
-        if "fsck error" not in error.said:
-            raise
-        why = f"What the agent left is not fit for a repository and stays in {workspace.home}: {error}"
-        return Collected(None, 0, "", workspace.branch, why, notes=looked.notes)
+    async with held(workspace.home / BUSY) as lock:
+        git = replace(workspace.git(), inherit=(lock,))
+        # Whoever wrote this one held the lock that is ours now, and is dead.
+        (workspace.trusted / "index.lock").unlink(missing_ok=True)
+        if workspace.in_place:
+            looked = await look_in_place(workspace)
+        else:
+            looked = await asyncio.to_thread(look_into_clone, workspace)
+        if looked.files_gone:
+            await keep(workspace, git, [], {})
+            return Collected(None, 0, "", workspace.branch, looked.violated, notes=looked.notes)
+        if said := await add_all(git, looked.leave_out):
+            note = f"Not everything could be recorded; git says: {said[:500]}"
+            looked = replace(looked, notes=(*looked.notes, note))
+        return await _judged(workspace, replace(git, borrowed=looked.borrowed), looked)
 
 
 async def publish(workspace: Workspace, collected: Collected, say: Say = silent) -> str:
@@ -91,20 +80,41 @@ async def publish(workspace: Workspace, collected: Collected, say: Say = silent)
     return await publish_branch(workspace, collected.head_commit, collected.kept_ref, say)
 
 
-async def _new_commits(workspace: Workspace, looked: Looked) -> dict[str, tuple[str, ...]]:
+async def _judged(workspace: Workspace, git: Git, looked: Looked) -> Collected:
+    """What is recorded, put together with the agent's own commits; without these when they are broken."""
+    try:
+        new = await _new_commits(workspace, git, looked)
+    except GitFailed:
+        looked, new = unreadable(looked), {}
+    ending = ending_of(looked.left, new, start=workspace.start_commit, branch=workspace.ref, known=looked.known)
+    ending = replace(ending, violated=f"{looked.violated} {ending.violated}".strip())
+    try:
+        return await _collected(workspace, git, looked, ending)
+    except GitFailed as error:
+        plain = Ending(workspace.start_commit, violated=ending.violated)
+        if ending != plain:
+            # The agent's commits are broken. Its files are still its work.
+            why = f"{plain.violated} The agent's commits could not be kept, only its files: {error}".strip()
+            return await _collected(workspace, replace(git, borrowed=()), looked, replace(plain, violated=why))
+        if "fsck error" not in error.said:
+            raise
+        why = f"What the agent left is not fit for a repository and stays in {workspace.home}: {error}"
+        return Collected(None, 0, "", workspace.branch, why, notes=looked.notes)
+
+
+async def _new_commits(workspace: Workspace, git: Git, looked: Looked) -> dict[str, tuple[str, ...]]:
     """The agent's commits, each with its parents."""
     known = {workspace.start_commit, *looked.known.values()}
     if not looked.left.named - known:
         return {}
     named = "".join(f"{commit}\n" for commit in sorted(looked.left.named))
     options = ("--ignore-missing", "--parents", f"--max-count={_MOST_COMMITS}", "--stdin", "--not", "--all")
-    listed = await workspace.git(*looked.borrowed).run("rev-list", *options, feed=named.encode())
+    listed = await git.run("rev-list", *options, feed=named.encode())
     lines = (line.split() for line in listed.text.splitlines())
     return {commit: tuple(parents) for commit, *parents in lines}
 
 
-async def _collected(workspace: Workspace, looked: Looked, ending: Ending) -> Collected:
-    git = workspace.git(*looked.borrowed)
+async def _collected(workspace: Workspace, git: Git, looked: Looked, ending: Ending) -> Collected:
     base, start = workspace.base_commit, workspace.start_commit
     differs = await differing(git, ending.parent)
     record = await _commit_of_files(workspace, git, ending.parent) if differs else {}

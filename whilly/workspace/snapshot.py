@@ -1,11 +1,12 @@
 """Turns files into a tree of the trusted repository. Nothing that an agent configured has a say in it."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from whilly.workspace.errors import NoSpace
-from whilly.workspace.gitcmd import Git
+from whilly.workspace.gitcmd import Finished, Git, disk_is_full
 from whilly.workspace.tree import make_readable
 
 _AS_THEY_ARE = "* !text !eol !working-tree-encoding !ident !filter\n"
@@ -14,19 +15,20 @@ _AS_THEY_ARE = "* !text !eol !working-tree-encoding !ident !filter\n"
 async def add_all(git: Git, leave_out: Sequence[str]) -> str:
     """Record all files in the index, except ignored ones and the paths to leave out.
 
-    Gives what git said about files that could not be recorded; empty when all could.
+    Gives what git said about files that could not be recorded; empty when all could. Raises GitFailed, NoSpace.
     """
     paths = [":(top)", *(f":(top,exclude,literal){name}" for name in leave_out)]
-    feed = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
-    said = await _add(git, feed)
-    if said and git.work_tree is not None:
+    feed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    added = await _add(git, feed, (0, 1, 128))
+    if added.code and git.work_tree is not None:
         await asyncio.to_thread(make_readable, git.work_tree)
-        said = await _add(git, feed)
-    if said and git.directory is not None:
+        added = await _add(git, feed, (0, 1, 128))
+    if added.code:
         # A file that contradicts its own `.gitattributes` stops git; as it is, it can always be recorded.
-        (git.directory / "info" / "attributes").write_text(_AS_THEY_ARE, encoding="ascii")
-        said = await _add(git, feed)
-    return said
+        attributes = git.head_file.with_name("info") / "attributes"
+        attributes.write_text(_AS_THEY_ARE, encoding="ascii")
+        added = await _add(git, feed, (0, 1))
+    return added.err.strip() if added.code else ""
 
 
 async def write_tree(git: Git) -> str:
@@ -46,9 +48,9 @@ async def differing(git: Git, commit: str) -> list[str]:
     return (await git.run("diff-index", "--cached", "--name-only", "--no-renames", "-z", commit, "--")).fields
 
 
-async def _add(git: Git, feed: bytes) -> str:
+async def _add(git: Git, feed: bytes, accept: Sequence[int]) -> Finished:
     options = ("--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
-    answer = await git.run("add", *options, feed=feed, accept=range(256))
-    if answer.code and "No space left on device" in answer.err:
+    added = await git.run("add", *options, feed=feed, accept=accept)
+    if added.code and disk_is_full(added.err):
         raise NoSpace(f"The disk is full: what is in {git.work_tree} could not be recorded.")
-    return answer.err.strip() if answer.code else ""
+    return added
