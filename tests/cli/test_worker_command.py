@@ -1,0 +1,80 @@
+"""`whilly-worker` against a control plane on a real socket."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_plan, a_task, statuses
+from tests.cli.conftest import git
+from whilly.cli.worker_main import checked_address
+from whilly.core.errors import BadSetting
+from whilly.core.tokens import TokenKind
+from whilly.operations.import_plan import import_plan
+from whilly.operations.issue_token import issue_token
+from whilly.operations.set_repository import set_repository
+from whilly.server.app import create_app
+from whilly.server.serve import serving
+from whilly.store.database import Database
+
+
+async def worker(*arguments: object) -> tuple[int, str]:
+    """Run the command to its end."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "whilly.cli.worker_main", *map(str, arguments),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env={**os.environ},
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode or 0, out.decode()
+
+
+async def test_a_worker_does_one_task_over_the_network(database: Database, repository: Path, tmp_path: Path) -> None:
+    await import_plan(database, a_plan(a_task("A"), a_task("B")))
+    await set_repository(database, "p", str(repository))
+    app = create_app(database)
+    async with app.router.lifespan_context(app), serving(app) as address:
+        token = tmp_path / "token"
+        issued = await issue_token(database, TokenKind.WORKER, worker="w1", plan="p", label="here", lifetime=None)
+        token.write_text(issued.bearer + "\n", encoding="utf-8")
+
+        code, out = await worker(
+            "--connect", address, "--token-file", token, "--plan", "p", "--agent", "scripted", "--once"
+        )
+
+    assert code == 0, out
+    assert "A: completed" in out
+    assert await statuses(database) == {"A": "DONE", "B": "PENDING"}
+    assert git(repository, "rev-parse", "whilly/p/A")
+
+
+async def test_a_wrong_token_is_said_in_one_sentence(database: Database) -> None:
+    app = create_app(database)
+    async with app.router.lifespan_context(app), serving(app) as address:
+        code, out = await worker("--connect", address, "--token", "whl_wk_wrong", "--plan", "p", "--agent", "scripted")
+
+    assert code == 2
+    assert "refuses this worker" in out
+    assert "Traceback" not in out
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("", "--connect"),
+        ("ftp://host", "--connect"),
+        ("https://host/path", "nothing more"),
+        ("https://user@host", "nothing more"),
+        ("http://example.org", "--insecure"),
+        ("http://127.0.0.1.example.org", "--insecure"),
+    ],
+)
+def test_an_address_that_is_none_or_not_safe_is_refused(address: str, said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        checked_address(address, insecure=False)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8000", "http://localhost:1/", "http://[::1]:8", "https://x.org"])
+def test_a_safe_address_is_taken(address: str) -> None:
+    assert checked_address(address, insecure=False) == address.rstrip("/")

@@ -1,0 +1,164 @@
+"""The `whilly-worker` command: a worker of a control plane that is reached over HTTP. Installs without the server."""
+
+import asyncio
+import ipaddress
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from whilly import __version__
+from whilly.core.errors import BadSetting, WhillyError
+from whilly.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whilly.agents.runner import AgentRunner
+
+app = typer.Typer(
+    name="whilly-worker",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command()
+def work(
+    connect: Annotated[
+        str, typer.Option(envvar="WHILLY_CONTROL_URL", help="The control plane's address.", show_default=False)
+    ] = "",
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file that holds this worker's token.", show_default=False)
+    ] = None,
+    token: Annotated[
+        str, typer.Option(help="The token itself; others can see it in the process list.", show_default=False)
+    ] = "",
+    plan: Annotated[str, typer.Option(envvar="WHILLY_PLAN_ID", help="The plan to work on.", show_default=False)] = "",
+    worker_id: Annotated[
+        str, typer.Option(envvar="WHILLY_WORKER_ID", help="Keeps this worker's reports apart.", show_default=False)
+    ] = "",
+    agent: Annotated[str, typer.Option(help="For tasks that name no agent: claude, scripted.")] = "claude",
+    slots: Annotated[int, typer.Option(min=1, max=64, help="Tasks at the same time.")] = 1,
+    once: Annotated[bool, typer.Option("--once", help="End after one attempt.")] = False,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow plain HTTP to another machine: the token can be read.")
+    ] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+) -> None:
+    """Claim tasks from a control plane, run agents on them, report what was proved."""
+    if version:
+        typer.echo(f"whilly-worker {__version__}")
+        return
+    address = checked_address(connect, insecure=insecure)
+    if not plan:
+        raise BadSetting("Name the plan with --plan or WHILLY_PLAN_ID.")
+    bearer = _token(token_file, token)
+    raise typer.Exit(asyncio.run(_work(address, bearer, plan, worker_id, agent, slots, once)))
+
+
+def checked_address(text: str, *, insecure: bool) -> str:
+    """The address without a trailing slash. Raises BadSetting when it is none, or not safe for a token."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadSetting("Name the control plane with --connect or WHILLY_CONTROL_URL, as https://host:port.")
+    if parts.path.strip("/") or parts.query or parts.fragment or parts.username:
+        raise BadSetting(f"The control plane's address is scheme, host and port, nothing more: not {text!r}.")
+    if parts.scheme == "http" and not insecure and not _is_loopback(parts.hostname):
+        raise BadSetting(
+            f"Plain HTTP to {parts.hostname} shows the token to everybody between; use https://, "
+            "or --insecure to accept that."
+        )
+    return text.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _token(file: Path | None, given: str) -> str:
+    if file is not None:
+        try:
+            given = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as problem:
+            raise BadSetting(f"The token file {file} cannot be read: {problem}.") from None
+    if not given:
+        raise BadSetting("Give this worker's token with --token-file.")
+    if not given.isascii() or any(character.isspace() for character in given):
+        raise BadSetting("The token is one word of letters, digits and underscores; what was given is not.")
+    return given
+
+
+async def _work(address: str, token: str, plan: str, worker_id: str, agent: str, slots: int, once: bool) -> int:
+    from whilly.cli.identity import worker_identity
+    from whilly.client.connect import over_network
+    from whilly.client.control_plane import ControlPlane
+    from whilly.client.errors import Rejected
+    from whilly.worker.equipment import Equipment
+    from whilly.worker.loop import Worker
+    from whilly.worker.stop import Stop, stop_on_signals
+
+    settings = Settings.from_environment()
+    stop = Stop()
+    with worker_identity(settings.data_dir, worker_id or settings.worker_id) as (worker, folder):
+        async with over_network(address, token) as http:
+            equipment = Equipment(
+                control_plane=ControlPlane(http),
+                address=address,
+                worker=worker,
+                plan=plan,
+                runners=_runners(settings, agent),
+                workspaces=folder / "workspaces",
+                state=folder,
+                environment=os.environ,
+                secrets=(token,),
+                tell=lambda sentence: typer.echo(sentence, err=True),
+            )
+            with stop_on_signals(stop):
+                try:
+                    worked = await Worker(equipment, slots=slots, max_tasks=1 if once else None).run(stop)
+                except Rejected as refused:
+                    raise BadSetting(f"The control plane at {address} refuses this worker: {refused}") from None
+    for attempt in worked.attempts:
+        typer.echo(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}".rstrip())
+    return 2 if worked.missing and not worked.attempts else 0
+
+
+def _runners(settings: Settings, agent: str) -> "Mapping[str, AgentRunner]":
+    from whilly.agents.registry import AgentSettings, runner_named
+
+    known = AgentSettings(
+        environ=os.environ,
+        claude_bin=settings.claude_bin,
+        claude_model=settings.claude_model,
+        claude_proxy_url=settings.claude_proxy_url,
+        claude_no_proxy=settings.claude_no_proxy,
+    )
+    return {agent: runner_named(agent, known)}
+
+
+def main() -> None:
+    """Run the command; an error that a person can act on is one sentence on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace")
+    try:
+        app()
+    except WhillyError as problem:
+        print(f"whilly-worker: {problem}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
