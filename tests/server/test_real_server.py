@@ -87,6 +87,17 @@ async def test_a_task_that_becomes_ready_is_handed_over_at_once(server: Server, 
     assert statistics.median(took) < 0.1
 
 
+async def test_answers_are_not_held_back(server: Server, address: str) -> None:
+    """With Nagle's algorithm on, each answer on a connection that is kept takes 40 ms."""
+    took = []
+    async with over_network(address, "") as http:
+        for _ in range(20):
+            began = time.perf_counter()
+            await http.get("/health/live")
+            took.append(time.perf_counter() - began)
+    assert min(took[1:]) < 0.03
+
+
 async def test_too_many_streams_of_one_token_are_refused(
     server: Server, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
