@@ -21,7 +21,7 @@ from whilly.cli.database import open_database
 from whilly.cli.examples import example
 from whilly.cli.session import who
 from whilly.client.control_plane import ControlPlane
-from whilly.core.errors import WhillyError
+from whilly.core.errors import Refused, WhillyError
 from whilly.core.money import shown
 from whilly.core.plan import FINISHED, Status
 from whilly.core.terminal import one_line
@@ -87,9 +87,16 @@ async def play(folder: Path, *, port: int, exit_at_end: bool, kept: bool) -> int
 def _make_repository(repository: Path) -> None:
     shutil.copytree(example(PLAN) / "repo", repository)
     for command in (("init", "--initial-branch=main"), ("add", "."), ("commit", "--message", "A weather station")):
-        subprocess.run(
-            ("git", *command), cwd=repository, env=clean_environment(), check=True, stdout=subprocess.DEVNULL
+        done = subprocess.run(
+            ("git", *command),
+            cwd=repository,
+            env=clean_environment(),
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
         )
+        if done.returncode != 0:
+            raise Refused(f"git could not make the scratch repository: {one_line(done.stderr)}")
 
 
 async def _import(database: "Database", repository: Path) -> None:
