@@ -24,6 +24,7 @@ def test_every_variable_changes_something(tmp_path: Path) -> None:
         "WHILLY_DATA_DIR": str(tmp_path / "data"),
         "WHILLY_LOG_DIR": str(tmp_path / "logs"),
         "WHILLY_PLAN_ID": "bookshop",
+        "WHILLY_CONTROL_URL": "https://whilly.example.org",
         "WHILLY_WORKER_ID": "laptop-1",
         "CLAUDE_BIN": "/opt/claude",
         "WHILLY_CLAUDE_MODEL": "sonnet",

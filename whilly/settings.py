@@ -18,6 +18,7 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "without it the platform's folder for this user's data",
         "WHILLY_LOG_DIR": "the folder in which Whilly keeps `whilly.log`, about its own work; without it there is none",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
+        "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",
         "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and the first number that is free",
         "CLAUDE_BIN": "the Claude Code program; without it `claude` on the PATH",
         "WHILLY_CLAUDE_MODEL": "the model Claude Code shall use; without it `WHILLY_MODEL`, else its own choice",
@@ -39,6 +40,8 @@ class Settings:
     database_url: str | None = field(default=None, repr=False)
     """None means the embedded server."""
     plan_id: str | None = None
+    control_url: str | None = None
+    """As it was given: whether it is safe for a token is for the worker to judge."""
     worker_id: str | None = None
     claude_bin: str = "claude"
     claude_model: str | None = None
@@ -54,6 +57,7 @@ class Settings:
             log_dir=_folder(given, "WHILLY_LOG_DIR"),
             database_url=_database_url(given),
             plan_id=_name(given, "WHILLY_PLAN_ID"),
+            control_url=given.get("WHILLY_CONTROL_URL"),
             worker_id=_name(given, "WHILLY_WORKER_ID"),
             claude_bin=given.get("CLAUDE_BIN", cls.claude_bin),
             claude_model=given.get("WHILLY_CLAUDE_MODEL") or given.get("WHILLY_MODEL"),

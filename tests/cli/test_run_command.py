@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.cli.conftest import Whilly, git, write_plan, write_scripts
 
@@ -103,9 +104,8 @@ def test_only_human_decisions_are_open(whilly: Whilly, tmp_path: Path, repositor
 
 def test_a_budget_that_is_used_up_ends_the_run(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
     whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, {"id": "B"}, budget_usd=0.5))
-    script = write_scripts(
-        tmp_path, **{"*": [{"usage": {"cost_usd": 0.5}}, {"write": {"path": "x.md", "content": "x"}}]}
-    )
+    spends: list[dict[str, Any]] = [{"usage": {"cost_usd": 0.5}}, {"write": {"path": "x.md", "content": "x"}}]
+    script = write_scripts(tmp_path, A=spends, B=spends)
 
     answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--script", script)
 

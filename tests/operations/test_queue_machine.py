@@ -266,7 +266,7 @@ def test_whatever_happens_the_books_balance(database_url: str) -> None:
     with asyncio.Runner() as runner:
         database = runner.run(Database.open(database_url))
         try:
-            run_state_machine_as_test(  # type: ignore[no-untyped-call]
+            run_state_machine_as_test(
                 lambda: QueueMachine(runner.run, database),  # type: ignore[arg-type]
                 settings=settings(
                     max_examples=60,

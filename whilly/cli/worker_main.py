@@ -31,7 +31,7 @@ app = typer.Typer(
 @app.command()
 def work(
     connect: Annotated[
-        str, typer.Option(envvar="WHILLY_CONTROL_URL", help="The control plane's address.", show_default=False)
+        str, typer.Option(help="The control plane's address (WHILLY_CONTROL_URL).", show_default=False)
     ] = "",
     token_file: Annotated[
         Path | None, typer.Option(help="A file that holds this worker's token.", show_default=False)
@@ -39,10 +39,8 @@ def work(
     token: Annotated[
         str, typer.Option(help="The token itself; others can see it in the process list.", show_default=False)
     ] = "",
-    plan: Annotated[str, typer.Option(envvar="WHILLY_PLAN_ID", help="The plan to work on.", show_default=False)] = "",
-    worker_id: Annotated[
-        str, typer.Option(envvar="WHILLY_WORKER_ID", help="Keeps this worker's reports apart.", show_default=False)
-    ] = "",
+    plan: Annotated[str, typer.Option(help="The plan to work on (WHILLY_PLAN_ID).", show_default=False)] = "",
+    worker_id: Annotated[str, typer.Option(help="This worker's own name (WHILLY_WORKER_ID).", show_default=False)] = "",
     agent: Annotated[str, typer.Option(help="For tasks that name no agent: claude, scripted.")] = "claude",
     slots: Annotated[int, typer.Option(min=1, max=64, help="Tasks at the same time.")] = 1,
     once: Annotated[bool, typer.Option("--once", help="End after one attempt.")] = False,
@@ -55,11 +53,14 @@ def work(
     if version:
         typer.echo(f"whilly-worker {__version__}")
         return
-    address = checked_address(connect, insecure=insecure)
+    settings = Settings.from_environment()
+    address = checked_address(connect or settings.control_url or "", insecure=insecure)
+    plan = plan or settings.plan_id or ""
     if not plan:
         raise BadSetting("Name the plan with --plan or WHILLY_PLAN_ID.")
     bearer = _token(token_file, token)
-    raise typer.Exit(asyncio.run(_work(address, bearer, plan, worker_id, agent, slots, once)))
+    name = worker_id or settings.worker_id
+    raise typer.Exit(asyncio.run(_work(settings, address, bearer, plan, name, agent, slots, once)))
 
 
 def checked_address(text: str, *, insecure: bool) -> str:
@@ -99,7 +100,16 @@ def _token(file: Path | None, given: str) -> str:
     return given
 
 
-async def _work(address: str, token: str, plan: str, worker_id: str, agent: str, slots: int, once: bool) -> int:
+async def _work(
+    settings: Settings,
+    address: str,
+    token: str,
+    plan: str,
+    worker_id: str | None,
+    agent: str,
+    slots: int,
+    once: bool,
+) -> int:
     from whilly.cli.identity import worker_identity
     from whilly.client.connect import over_network
     from whilly.client.control_plane import ControlPlane
@@ -108,9 +118,8 @@ async def _work(address: str, token: str, plan: str, worker_id: str, agent: str,
     from whilly.worker.loop import Worker
     from whilly.worker.stop import Stop, stop_on_signals
 
-    settings = Settings.from_environment()
     stop = Stop()
-    with worker_identity(settings.data_dir, worker_id or settings.worker_id) as (worker, folder):
+    with worker_identity(settings.data_dir, worker_id) as (worker, folder):
         async with over_network(address, token) as http:
             equipment = Equipment(
                 control_plane=ControlPlane(http),
