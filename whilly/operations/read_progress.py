@@ -25,6 +25,8 @@ class Progress:
     """Ready, but their own budgets are used up."""
     pending: int
     waiting_for_person: int
+    waiting_task: str
+    """One of those; empty when there is none."""
     blocked: int
     failed: int
     done: int
@@ -60,6 +62,7 @@ async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) 
         spent_up=row["spent_up"],
         pending=row["pending"],
         waiting_for_person=row["waiting_for_person"],
+        waiting_task=row["waiting_task"] or "",
         blocked=row["blocked"],
         failed=row["failed"],
         done=row["done"],

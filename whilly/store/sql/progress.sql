@@ -9,6 +9,7 @@ select
     count(*) filter (where r.ready and r.served and r.spent_up) as spent_up,
     count(*) filter (where t.status = 'PENDING') as pending,
     count(*) filter (where t.status = 'HUMAN_LOOP') as waiting_for_person,
+    min(t.id) filter (where t.status = 'HUMAN_LOOP') as waiting_task,
     count(*) filter (where t.status = 'BLOCKED') as blocked,
     count(*) filter (where t.status = 'FAILED') as failed,
     count(*) filter (where t.status = 'DONE') as done,
