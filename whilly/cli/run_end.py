@@ -52,7 +52,7 @@ def judge_run(plan: str, progress: "Progress", *, interrupted: bool, missing: di
         return RunEnd(
             PERSON_DECIDES,
             f"{_tasks(waiting)} {'waits' if waiting == 1 else 'wait'} for a person's decision.",
-            f"whilly task show {plan} {progress.waiting_task}, then whilly review approve {plan} {progress.waiting_task}",
+            f"whilly review approve {plan} {progress.waiting_task}",
         )
     if progress.pending:
         return RunEnd(ALL_DONE, f"{_tasks(progress.pending)} left for another run.", f"whilly run --plan {plan}")
