@@ -60,22 +60,24 @@ async def test_a_pause_ends_when_it_rings_also_when_it_rang_before() -> None:
 
 
 async def test_the_listener_comes_back(server: Server) -> None:
-    async def connected() -> bool:
-        return server.engine.listener.connected
+    async def listeners() -> list[int]:
+        async with server.database.connection() as connection:
+            rows = await connection.fetch(
+                "select pid from pg_stat_activity "
+                "where application_name = 'whilly listener' and datname = current_database()"
+            )
+        return [row["pid"] for row in rows]
 
-    await eventually(connected)
-    http = await server.operator()
+    await eventually(listeners)
+    (first,) = await listeners()
     async with server.database.connection() as connection:
-        cut = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'whilly listener'"
-        cut += " and datname = current_database()"
-        await connection.execute(cut)
+        await connection.execute("select pg_terminate_backend($1)", first)
 
-    async def noticed() -> bool:
-        return not server.engine.listener.connected
+    async def another() -> bool:
+        return any(pid != first for pid in await listeners()) and server.engine.listener.connected
 
-    await eventually(noticed)
-    await eventually(connected)
-    assert (await http.get("/health/ready")).status_code == 200
+    await eventually(another)
+    assert (await (await server.operator()).get("/health/ready")).status_code == 200
 
 
 async def test_another_process_is_heard_at_once(server: Server) -> None:

@@ -1,5 +1,6 @@
 """The page, by what a person would see, and by what a hostile text would do."""
 
+import asyncio
 import re
 from html.parser import HTMLParser
 
@@ -11,7 +12,7 @@ from whilly.core.outcome import Outcome
 from whilly.core.plan import Review, Status, TaskSpec
 from whilly.operations.read_plans import list_plans
 from whilly.server.dashboard.present import short
-from whilly.server.dashboard.rendering import assets
+from whilly.server.dashboard.rendering import assets, render
 from whilly.wire.work import AttemptEvent, ClaimRequest, Heartbeat, Start
 
 HOSTILE = (
@@ -130,6 +131,22 @@ async def test_a_plan_is_paused_and_resumed_from_the_page(server: Server) -> Non
     assert "Paused:" in (await http.get("/")).text
     await http.post("/plans/p", data={"decision": "resume"})
     assert "Paused:" not in (await http.get("/")).text
+
+
+async def test_many_open_tabs_share_a_rendering(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    await server.store("p", TaskSpec("T-1", "One"))
+    http = await server.session()
+    await http.get("/")
+    rendered = []
+
+    def counted(template: str, **values: object) -> str:
+        rendered.append(template)
+        return render(template, **values)
+
+    monkeypatch.setattr("whilly.server.dashboard.boards.render", counted)
+    answers = await asyncio.gather(*(http.get("/?plan=p&fragment=board") for _ in range(90)))
+    assert len({answer.text for answer in answers}) == 1
+    assert len(rendered) <= 4
 
 
 async def test_no_plans_yet(server: Server) -> None:

@@ -19,6 +19,7 @@ from whilly.core.plan import Status, TaskSpec
 from whilly.core.tokens import TokenKind
 from whilly.operations.issue_token import issue_token
 from whilly.operations.read_plans import list_plans
+from whilly.operations.revoke_token import revoke_token
 from whilly.server import streams
 from whilly.server.serve import serving
 from whilly.wire.work import ClaimRequest
@@ -108,6 +109,22 @@ async def test_too_many_streams_of_one_token_are_refused(
             assert answer.status_code == 200
         refused = await http.get("/events/stream")
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+
+
+async def test_a_stream_ends_with_its_token(server: Server, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "CHECK_TOKEN_EVERY", 0.05)
+    issued = await issue_token(server.database, TokenKind.OPERATOR)
+    async with over_network(address, issued.bearer) as http:
+        streaming = asyncio.create_task(_drain(http))
+        await eventually(lambda: _watched(server, 1))
+        await revoke_token(server.database, issued.id)
+        async with asyncio.timeout(5):
+            await streaming
+
+
+async def test_asking_for_the_head_of_a_stream_ends(server: Server, address: str) -> None:
+    async with over_network(address, await bearer(server)) as http, asyncio.timeout(5):
+        assert (await http.head("/events/stream")).status_code == 200
 
 
 async def test_a_client_that_does_not_read_is_let_go(

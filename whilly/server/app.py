@@ -13,6 +13,7 @@ from starlette.responses import Response
 from whilly import __version__
 from whilly.server.claims import Claims
 from whilly.server.dashboard import pages
+from whilly.server.dashboard.boards import Boards
 from whilly.server.engine import Engine, Timing
 from whilly.server.errors import answer_to
 from whilly.server.guard import Guard
@@ -69,6 +70,7 @@ def wired(app: App, database: Database, *, timing: Timing | None = None, hosts: 
     app.state.engine = engine
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
+    app.state.boards = Boards(database)
     app.router.redirect_slashes = False
     app.router.routes.extend(mounted(ROUTES, engine.access, pages.stranger))
     app.add_exception_handler(HTTPException, _no_such_way_in)

@@ -3,17 +3,22 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from whilly.server.errors import Denied
+from whilly.server.engine import caller_of, engine_of
+from whilly.server.errors import DATABASE_AWAY, Denied
 
 IN_TOTAL = 500
 PER_TOKEN = 5
 SEND_SECONDS = 10.0
 """A client that does not take a piece within this time is gone, whatever its connection says."""
+
+CHECK_TOKEN_EVERY = 30.0
+"""Seconds: the most that a stream outlives the token that opened it."""
 
 
 class StreamLimits:
@@ -45,30 +50,36 @@ class StreamLimits:
 
 
 class EventStream(Response):
-    """Sends what the iterator gives until it ends, the client leaves, or stops reading."""
+    """Sends what the iterator gives until it ends, the client leaves or does not read, or its token is revoked."""
 
-    def __init__(self, pieces: AsyncGenerator[bytes], limits: StreamLimits, token: str) -> None:
-        limits.check(token)
+    def __init__(self, request: Request, pieces: AsyncGenerator[bytes]) -> None:
+        self._token = caller_of(request).token
+        self._limits: StreamLimits = request.app.state.streams
+        self._limits.check(self._token)
+        self._request = request
+        self._pieces = pieces
         super().__init__(media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._pieces = pieces
-        self._limits = limits
-        self._token = token
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the stream."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+            return
         with self._limits.one_more(self._token):
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             sending = asyncio.create_task(self._send_all(send))
-            leaving = asyncio.create_task(_left(receive))
+            ends = (sending, asyncio.create_task(_left(receive)), asyncio.create_task(self._revoked()))
             try:
-                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                sending.cancel()
-                leaving.cancel()
-                await asyncio.wait((sending, leaving))
-            if not sending.cancelled() and (failure := sending.exception()) is not None:
-                raise failure
+                for end in ends:
+                    end.cancel()
+                await asyncio.wait(ends)
+        if sending.cancelled():
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif (failure := sending.exception()) is not None:
+            raise failure
 
     async def _send_all(self, send: Send) -> None:
         async with aclosing(self._pieces) as pieces:
@@ -79,6 +90,14 @@ class EventStream(Response):
                 except TimeoutError:
                     return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _revoked(self) -> None:
+        access = engine_of(self._request).access
+        while True:
+            await asyncio.sleep(CHECK_TOKEN_EVERY)
+            with suppress(*DATABASE_AWAY, TimeoutError):
+                if await access.caller(self._request) is None:
+                    return
 
 
 async def _left(receive: Receive) -> None:

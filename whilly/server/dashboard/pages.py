@@ -1,5 +1,6 @@
 """The page of the people, and what its buttons do."""
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -7,12 +8,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from whilly.core.errors import UnknownPlan, WhillyError
 from whilly.operations.pause import pause, resume
-from whilly.operations.read_board import read_board
-from whilly.operations.read_plans import list_plans
 from whilly.server.auth import PEOPLE
 from whilly.server.bodies import read_form
-from whilly.server.dashboard.present import MOST_ROWS, ROWS, Page, page_of
-from whilly.server.dashboard.rendering import assets, bare_page, render
+from whilly.server.dashboard.boards import Board, Boards
+from whilly.server.dashboard.present import MOST_ROWS, ROWS
+from whilly.server.dashboard.rendering import Trusted, assets, bare_page, render
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.query import number, text
@@ -23,10 +23,10 @@ from whilly.server.routes.steering import decide
 async def index(request: Request) -> Response:
     """The plan named by `?plan=`, or the newest one. `?fragment=board` gives the part that changes."""
     plan = text(request, "plan")
-    page = await _page(request, plan)
-    if plan is not None and page.plan is None:
+    board = await _board(request, plan)
+    if plan is not None and board.page.plan is None:
         raise UnknownPlan(plan)
-    return _shown(request, page)
+    return _shown(request, board)
 
 
 async def act_on_plan(request: Request) -> Response:
@@ -79,25 +79,25 @@ def stranger(request: Request) -> Response:
     return response
 
 
-async def _page(request: Request, plan: str | None, notice: str = "") -> Page:
-    database = engine_of(request).database
-    rows = number(request, "rows", ROWS, least=1, most=MOST_ROWS)
-    plans = await list_plans(database)
-    known = {summary.id for summary in plans}
-    chosen = plan if plan is not None else (plans[0].id if plans else None)
-    board = await read_board(database, chosen, rows) if chosen in known and chosen is not None else None
-    return page_of(plans, board, rows, notice)
+async def _board(request: Request, plan: str | None) -> Board:
+    boards: Boards = request.app.state.boards
+    return await boards.of(plan, number(request, "rows", ROWS, least=1, most=MOST_ROWS))
 
 
-def _shown(request: Request, page: Page) -> Response:
-    fragment = text(request, "fragment") is not None or "hx-request" in request.headers
-    return HTMLResponse(render("board.html" if fragment else "page.html", board=page))
+def _shown(request: Request, board: Board) -> Response:
+    if text(request, "fragment") is not None or "hx-request" in request.headers:
+        return HTMLResponse(board.html)
+    return HTMLResponse(render("page.html", board=board.page, content=Trusted(board.html)))
 
 
 async def _after_action(request: Request, plan: str, notice: str) -> Response:
-    if "hx-request" in request.headers or notice:
-        return _shown(request, await _page(request, plan, notice))
-    return RedirectResponse(f"/?{urlencode({'plan': plan})}", 303)
+    if not notice and "hx-request" not in request.headers:
+        return RedirectResponse(f"/?{urlencode({'plan': plan})}", 303)
+    board = await _board(request, plan)
+    if notice:
+        page = replace(board.page, notice=notice)
+        board = Board(page, render("board.html", board=page))
+    return _shown(request, board)
 
 
 ROUTES = (

@@ -81,12 +81,12 @@ def bare_page(template: str, status: int = 200, reason: str = "") -> HTMLRespons
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = SECURITY["Content-Security-Policy"].replace("style-src 'self'", f"style-src 'sha256-{digest}'")
     policy = policy.replace("img-src 'self'", "img-src data:")
-    content = render(template, bare_style=_Trusted(style), reason=reason)
+    content = render(template, bare_style=Trusted(style), reason=reason)
     return HTMLResponse(content, status, {"Content-Security-Policy": policy})
 
 
-class _Trusted(str):
-    """Text of our own that is not to be escaped."""
+class Trusted(str):
+    """Text that a template of ours made, and that is not to be escaped again."""
 
     __slots__ = ()
 

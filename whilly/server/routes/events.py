@@ -31,14 +31,12 @@ async def stream(request: Request) -> Response:
     if plan is not None:
         admit_to_plan(caller, plan)
     pieces = engine.live.stream(plan, request.headers.get("last-event-id"))
-    return EventStream(pieces, request.app.state.streams, caller.token)
+    return EventStream(request, pieces)
 
 
 async def changes(request: Request) -> Response:
     """For pages: `changed` whenever there is something new to see in a plan, or in any."""
-    caller = caller_of(request)
-    pieces = engine_of(request).live.nudges(text(request, "plan"))
-    return EventStream(pieces, request.app.state.streams, caller.token)
+    return EventStream(request, engine_of(request).live.nudges(text(request, "plan")))
 
 
 ROUTES = (

@@ -1,4 +1,4 @@
-// Says whether the page is live. Everything else is rendered by the server.
+// Says whether the page is live. Everything else is rendered by the server. Loaded first, or it misses the beginning.
 "use strict";
 
 const live = document.getElementById("live");
