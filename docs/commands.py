@@ -19,8 +19,9 @@ WORDS = {int: "N", Path: "PATH", str: "TEXT"}
 def command_reference() -> str:
     """Every command with its arguments and options."""
     from whilly.cli.main import app
+    from whilly.cli.worker_main import work
 
-    return "\n\n".join(_sections(app, "whilly", "##"))
+    return "\n\n".join([*_sections(app, "whilly", "##"), _section("whilly-worker", work, "##")])
 
 
 def _sections(app: typer.Typer, name: str, level: str) -> Iterator[str]:
