@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.builders import a_check, a_plan, a_task
 from tests.worker.workshop import workshop
 from whilly.core.outcome import Outcome
@@ -182,12 +184,13 @@ async def test_enough_is_enough(database: Database, tmp_path: Path) -> None:
         assert len(worked.attempts) == 2
 
 
-async def test_no_secret_leaves_in_transcript_output_or_line(database: Database, tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False], ids=["a secret that it was told", "a secret in its environment"])
+async def test_no_secret_leaves_in_transcript_output_or_line(database: Database, tmp_path: Path, told: bool) -> None:
     secret = "correct-horse-battery"
     script = f"echo the key is {secret}; echo x > T1.txt"
     async with workshop(database, tmp_path, {"*": script}) as shop:
         plan = a_plan(a_task("T1"), checks=(a_check(command=f"echo {secret}; false", repair_max_attempts=0),))
-        await shop.work(plan, secrets=(secret,))
+        await shop.work(plan, **({"secrets": (secret,)} if told else {"environment": {"BANK_API_KEY": secret}}))
         assert "the key is [redacted" in await shop.room.transcript("T1")
         stored = str(await shop.room.attempts("T1")) + str(await shop.room.events("T1"))
         assert secret not in stored.replace(f"echo {secret}; false", "")

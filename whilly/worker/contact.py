@@ -19,6 +19,7 @@ from whilly.worker.happenings import Happenings
 from whilly.worker.heartbeat import Pulse
 from whilly.worker.interrupt import Interrupted, beside, unless
 from whilly.worker.journal import Entry
+from whilly.worker.known_secrets import secrets_in
 from whilly.worker.outbox import Outbox
 from whilly.worker.stop import Stop
 from whilly.worker.transcript import Transcript
@@ -57,7 +58,8 @@ class Contact:
             claimed_at=claimed_at,
         )
         self.happenings = Happenings(assignment, equipment.worker)
-        self.wording = Wording(equipment.secrets)
+        secrets = equipment.secrets + secrets_in(equipment.environment)
+        self.wording = Wording(secrets)
         self.characters = 0
         """How much the agent has printed."""
         self._key = key
@@ -65,7 +67,7 @@ class Contact:
         self._equipment = equipment
         self._delivery = delivery
         self._events: Outbox[AttemptEvent] = Outbox("events", send, weigh=_weight, linger_seconds=0.1)
-        self._transcript = Transcript(equipment.control_plane, key, Redactor(equipment.secrets))
+        self._transcript = Transcript(equipment.control_plane, key, Redactor(secrets))
         self._shutting = asyncio.Event()
         self._shut_at = float("inf")
 

@@ -26,9 +26,9 @@ class Equipment:
     state: Path
     """Where reports wait until the control plane has taken them."""
     environment: Mapping[str, str]
-    """Of the worker itself; checks see an allowed part of it."""
+    """Of the worker itself; checks see an allowed part of it, and what it names as a secret is hidden everywhere."""
     secrets: tuple[str, ...] = ()
-    """Values that must not leave the machine in a transcript or an output."""
+    """Further values that must not leave the machine in a transcript or an output."""
     checks: tuple[Check, ...] = ()
     """In addition to the plan's and the tasks'; the same name replaces."""
     in_place: bool = False
