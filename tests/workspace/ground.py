@@ -165,10 +165,10 @@ class Ground:
         return await prepare(source or self.users.source, root=self.root, plan="demo", task=task, epoch=epoch, **how)
 
     def leftovers(self) -> list[str]:
-        """What lies in the folder of the workspaces besides locks."""
+        """What lies in the folder of the workspaces besides locks and packs."""
         if not self.root.exists():
             return []
-        return sorted(path.name for path in self.root.iterdir() if path.name != "locks")
+        return sorted(path.name for path in self.root.iterdir() if path.name not in ("locks", "packs"))
 
 
 def needs(program: str) -> pytest.MarkDecorator:

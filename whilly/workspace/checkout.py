@@ -11,6 +11,7 @@ from whilly.workspace.attempt import Workspace
 from whilly.workspace.carry import bring, exclude_patterns
 from whilly.workspace.gitdir import make_git_dir, write_ref
 from whilly.workspace.objects import add_objects, copy_objects
+from whilly.workspace.packing import pack_of_loose
 from whilly.workspace.removal import remove_tree
 
 CHECKS = "checks-"
@@ -36,9 +37,12 @@ async def clean_checkout(workspace: Workspace, commit: str) -> AsyncIterator[Pat
             shallow=shallow.read_bytes() if shallow.exists() else None,
             excludes=(workspace.trusted / "info/exclude").read_bytes() + exclude_patterns(workspace.carried),
         )
+        pack = await pack_of_loose(workspace.repository, workspace.object_format, workspace.home.parent)
         index = workspace.trusted / f"{folder.name}-index"
         await asyncio.gather(
-            asyncio.to_thread(copy_objects, workspace.repository / "objects", git_dir / "objects", lambda _: None),
+            asyncio.to_thread(
+                copy_objects, workspace.repository / "objects", git_dir / "objects", pack, lambda _: None
+            ),
             workspace.git(index=index, work_tree=folder).run("read-tree", "--reset", "-u", commit),
         )
         await asyncio.to_thread(add_objects, workspace.trusted / "objects", git_dir / "objects")

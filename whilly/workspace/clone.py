@@ -18,6 +18,7 @@ from whilly.workspace.gitdir import make_git_dir, write_ref
 from whilly.workspace.liveness import new_home
 from whilly.workspace.merge import Start, check_out_start, root_commit
 from whilly.workspace.objects import add_objects, copy_objects
+from whilly.workspace.packing import pack_of_loose
 from whilly.workspace.removal import remove_tree
 from whilly.workspace.source import COMMIT_ID, Repository, Source, committed_at, look_at, refs_for_a_clone
 from whilly.workspace.space import Floor, require_space
@@ -148,8 +149,9 @@ class _Clone:
                 # As after `git clone`: what the user has checked out is there by its own name too.
                 write_ref(self.work / ".git", "refs/remotes/origin/HEAD", f"ref: {theirs}")
                 write_ref(self.work / ".git", self.repository.branch, self.repository.head)
+        pack = await pack_of_loose(self.repository.common_dir, self.repository.object_format, self.home.parent)
         await asyncio.gather(
-            asyncio.to_thread(copy_objects, objects, self.work / ".git/objects", self._require),
+            asyncio.to_thread(copy_objects, objects, self.work / ".git/objects", pack, self._require),
             self._note_uncommitted_changes(),
         )
 

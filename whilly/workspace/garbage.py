@@ -11,6 +11,7 @@ from whilly.workspace.attempt import OWNER, Workspace, load
 from whilly.workspace.keeping import is_kept
 from whilly.workspace.liveness import owner_lives
 from whilly.workspace.locks import held_at_once
+from whilly.workspace.packing import FOLDER
 from whilly.workspace.removal import DOOMED, remove_tree
 from whilly.workspace.result import Collected, collect
 
@@ -18,6 +19,9 @@ _LOCKS = "locks"
 
 _NEWBORN_SECONDS = 60.0
 """A folder without an owner that is younger may have one in a moment."""
+
+_UNUSED_SECONDS = 7 * 86400.0
+"""So long the pack for a repository is kept that nobody works on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ async def sweep(root: Path) -> Swept:
     left: list[tuple[Path, str]] = []
     with held_at_once(root / _LOCKS / "sweep") as ours:
         for home in sorted(root.iterdir()) if ours else ():
-            if not home.is_dir() or home.is_symlink() or home.name == _LOCKS or _in_use(home):
+            if not home.is_dir() or home.is_symlink() or home.name in (_LOCKS, FOLDER) or _in_use(home):
                 continue
             try:
                 if saved := await _save(home):
@@ -77,6 +81,8 @@ async def sweep(root: Path) -> Swept:
                 removed.append(home)
             else:
                 left.append((home, "Not all of it could be removed."))
+        if ours:
+            await asyncio.to_thread(_remove_unused_packs, root / FOLDER)
     return Swept(tuple(removed), tuple(salvaged), tuple(left))
 
 
@@ -88,6 +94,12 @@ def _in_use(home: Path) -> bool:
     with suppress(OSError):
         return time.time() - home.stat().st_mtime < _NEWBORN_SECONDS
     return True
+
+
+def _remove_unused_packs(packs: Path) -> None:
+    for folder in packs.iterdir() if packs.is_dir() else ():
+        if time.time() - folder.stat().st_mtime > _UNUSED_SECONDS:
+            remove_tree(folder)
 
 
 async def _save(home: Path) -> Salvaged | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whilly.workspace.errors import NoSpace, WorkspaceFailed
+from whilly.workspace.packing import LoosePack
 
 _FAN = re.compile(r"[0-9a-f]{2}")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
@@ -23,6 +24,9 @@ _PACK_PARTS = (".pack", ".rev", ".mtimes", ".promisor", ".idx")
 _TRIES = 5
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+_SMALL = 64 * 2**10
+"""Up to here, reading and writing costs less than asking the file system to share."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -36,17 +40,18 @@ class _ObjectFile:
     size: int
 
 
-def copy_objects(source: Path, target: Path, require_bytes: Callable[[int], None]) -> None:
-    """Copy all objects of a repository, those it borrows from others included.
+def copy_objects(source: Path, target: Path, pack: LoosePack, require_bytes: Callable[[int], None]) -> None:
+    """Copy all objects of a repository, those it borrows from others included; what the pack has in the pack.
 
     `require_bytes` is told the sum first, and may refuse. Raises NoSpace, WorkspaceFailed.
     """
     for _ in range(_TRIES):
         try:
-            files = list(_object_files(source))
+            files = [each for each in _object_files(source) if each.name.replace("/", "") not in pack.names]
+            files += [_ObjectFile(path.parent, path.name, path.stat().st_size) for path in pack.files]
             require_bytes(sum(each.size for each in files))
             for each in files:
-                _copy(each, target)
+                _copy(each, target, f"pack/{each.name}" if each.name.startswith("pack-") else each.name)
         except FileNotFoundError:
             # The user's git has just repacked: what is gone here is listed elsewhere the next time.
             continue
@@ -62,7 +67,7 @@ def copy_objects(source: Path, target: Path, require_bytes: Callable[[int], None
 def add_objects(source: Path, target: Path) -> None:
     """Copy the few objects that Whilly itself has just made."""
     for each in _object_files(source, borrowed=False):
-        _copy(each, target)
+        _copy(each, target, each.name)
 
 
 def _object_files(objects: Path, *, borrowed: bool = True) -> Iterator[_ObjectFile]:
@@ -72,15 +77,15 @@ def _object_files(objects: Path, *, borrowed: bool = True) -> Iterator[_ObjectFi
         yield from _packed(folder)
 
 
-def _copy(each: _ObjectFile, objects: Path) -> None:
-    target = objects / each.name
+def _copy(each: _ObjectFile, objects: Path, name: str) -> None:
+    target = objects / name
     if target.exists():
         return
     with (each.folder / each.name).open("rb") as reading:
         target.parent.mkdir(exist_ok=True)
         with os.fdopen(os.open(target, _CREATE, 0o444), "wb") as writing:
-            left = os.fstat(reading.fileno()).st_size
-            if hasattr(os, "copy_file_range"):
+            left = each.size
+            if hasattr(os, "copy_file_range") and left > _SMALL:
                 try:
                     while left and (done := os.copy_file_range(reading.fileno(), writing.fileno(), left)):
                         left -= done
