@@ -104,6 +104,15 @@ async def test_the_page_finds_back_after_the_server_was_away(visitor: Visitor) -
     await expect(page.locator("#task-T-1 .badge")).to_have_text("running")
 
 
+async def test_without_a_stream_the_page_looks_again_by_itself(visitor: Visitor) -> None:
+    await visitor.server.store("p", TaskSpec("T-1", "Write the thing"))
+    await visitor.context.route("**/changes*", lambda route: route.abort())
+    page = await visitor.log_in()
+    await expect(page.locator("#live")).to_have_attribute("data-state", "off")
+    await claimed(visitor, "c-1")
+    await expect(page.locator("#task-T-1 .badge")).to_have_text("running", timeout=10_000)
+
+
 async def test_a_hostile_text_stays_text(visitor: Visitor) -> None:
     specs = [TaskSpec(f"T-{n}", words, review=Review.RESULT) for n, words in enumerate(HOSTILE)]
     await visitor.server.store("p", *specs, project=HOSTILE[1])

@@ -29,16 +29,24 @@ class Asset:
     """Changes with the content."""
 
 
+BUNDLE = "htmx.js"
+BUNDLED = ("htmx.min.js", "hx-sse.min.js")
+"""In one file, for htmx may begin before the next file has arrived, and then without its extension."""
+
+
 @cache
 def assets() -> dict[str, Asset]:
-    """All files of `static/`, by name."""
-    found = {}
-    for entry in files("whilly.server.dashboard").joinpath("static").iterdir():
-        content = entry.read_bytes()
-        media_type = f"{MEDIA_TYPES[entry.name.rpartition('.')[2]]}; charset=utf-8"
-        version = hashlib.sha256(content).hexdigest()[:12]
-        found[entry.name] = Asset(content, gzip.compress(content, mtime=0), media_type, version)
-    return found
+    """All files of `static/`, by name, and the bundle."""
+    contents = {
+        entry.name: entry.read_bytes() for entry in files("whilly.server.dashboard").joinpath("static").iterdir()
+    }
+    contents[BUNDLE] = b"\n".join(contents[name] for name in BUNDLED)
+    return {name: _asset(name, content) for name, content in contents.items()}
+
+
+def _asset(name: str, content: bytes) -> Asset:
+    media_type = f"{MEDIA_TYPES[name.rpartition('.')[2]]}; charset=utf-8"
+    return Asset(content, gzip.compress(content, mtime=0), media_type, hashlib.sha256(content).hexdigest()[:12])
 
 
 def asset_url(name: str) -> str:
