@@ -14,6 +14,7 @@ from whilly.core.plan import Status
 from whilly.operations.import_plan import import_plan
 from whilly.operations.read_attempts import task_detail
 from whilly.operations.renew_leases import renew_leases
+from whilly.operations.set_budget import set_budget
 from whilly.operations.start_attempts import start_attempts
 from whilly.operations.steer_task import cancel_task
 from whilly.operations.sweep_leases import sweep_leases
@@ -131,6 +132,17 @@ async def test_a_running_attempt_gets_more_money_while_the_plan_has_some(databas
         limits.append(answer.limit)
 
     assert limits == [from_usd("0.50"), from_usd("1.00"), from_usd("1.20"), from_usd("1.20")]
+
+
+async def test_a_budget_lowered_while_agents_run_lowers_their_limits(database: Database) -> None:
+    await import_plan(database, a_plan(a_task("A"), a_task("B"), budget=from_usd("5")))
+    attempts = [await running(database) for _ in range(2)]
+    await set_budget(database, "p", from_usd("0.80"))
+
+    beats = [(attempt.key, Heartbeat("agent")) for attempt in attempts]
+    answers = await renew_leases(database, beats, LEASE)
+
+    assert [answer.limit for answer in answers if isinstance(answer, HeartbeatAnswer)] == [from_usd("0.30")] * 2
 
 
 async def test_money_spent_by_a_lost_worker_is_booked_when_it_turns_up(database: Database) -> None:

@@ -24,9 +24,18 @@ def reservation(left_in_plan: Micros | None, task_budget: Micros | None, task_sp
     return wanted if wanted > 0 else None
 
 
-def limit(plan_budget: Micros | None, task_budget: Micros | None, reserved: Micros) -> Micros | None:
-    """The most an attempt may spend now: its reservation, wherever a budget exists at all."""
-    return None if plan_budget is None and task_budget is None else reserved
+def limit(
+    plan_budget: Micros | None, task_budget: Micros | None, reserved: Micros, *, promised: Micros = 0
+) -> Micros | None:
+    """The most an attempt may spend now: its reservation, wherever a budget exists at all.
+
+    `promised` is what the plan has spent and reserved in all. Where a budget was lowered below that, each running
+    attempt gives up the whole difference, so that together they stay within it whoever spends first.
+    """
+    if plan_budget is None and task_budget is None:
+        return None
+    overdrawn = 0 if plan_budget is None else max(promised - plan_budget, 0)
+    return max(reserved - overdrawn, 0)
 
 
 def top_up(reserved: Micros, used: Micros, left_in_plan: Micros, task_left: Micros | None) -> Micros:

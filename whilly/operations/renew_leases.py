@@ -39,7 +39,8 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
     for row in rows:
         key = AttemptKey(row["plan_id"], row["id"], row["epoch"])
         reserved = await _topped_up(tx, row, latest[key].usage.cost or 0)
-        limit = budget.limit(row["plan_budget_micros"], row["budget_micros"], reserved)
+        promised = row["plan_promised_micros"] + reserved - row["reserved_micros"]
+        limit = budget.limit(row["plan_budget_micros"], row["budget_micros"], reserved, promised=promised)
         answers[key] = HeartbeatAnswer(lease.total_seconds(), row["cancel_requested"], limit)
     return [answers.get(key) or LeaseLost(key.task, key.epoch, key.epoch + 1) for key, _ in beats]
 
