@@ -387,6 +387,23 @@ def test_folders_above_open_for_its_account_only(folder: Path) -> None:
     assert not stat.S_IMODE(closed.stat().st_mode) & stat.S_IRWXO
 
 
+@root_only
+def test_an_installation_under_a_strict_umask_can_be_used(folder: Path) -> None:
+    from whilly.store.embedded.account import account_for, let_in, let_read
+
+    (folder / "installed" / "lib").mkdir(parents=True, mode=0o700)
+    program = folder / "installed" / "lib" / "program"
+    program.write_text("#!/bin/sh\ncat $0\n", encoding="utf-8")
+    program.chmod(0o711)
+    (folder / "installed").chmod(0o700)
+    account = account_for(folder / "no-data-yet")
+    assert account is not None
+    let_in(account, folder / "installed")
+    let_read(folder / "installed")
+    done = subprocess.run([program], user=account.user, group=account.group, extra_groups=[], capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_coming_and_going_all_the_time(folder: Path) -> None:
     with others(folder, 4) as four:

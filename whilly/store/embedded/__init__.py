@@ -77,14 +77,17 @@ def start(data_dir: Path | None = None, *, durable: bool = True) -> Running:
             "The embedded PostgreSQL needs Linux or macOS; set WHILLY_DATABASE_URL to a PostgreSQL 15 or newer."
         )
     layout = Layout.within(_folder(data_dir))
-    layout.create()
-    deadline = time.monotonic() + START
-    descriptor = _join(layout, deadline)
     try:
-        return Running(layout, descriptor, _served(layout, deadline, durable=durable))
-    except BaseException:
-        _leave(layout, descriptor)
-        raise
+        layout.create()
+        deadline = time.monotonic() + START
+        descriptor = _join(layout, deadline)
+        try:
+            return Running(layout, descriptor, _served(layout, deadline, durable=durable))
+        except BaseException:
+            _leave(layout, descriptor)
+            raise
+    except OSError as problem:
+        raise layout.unusable(problem) from None
 
 
 def users(data_dir: Path | None = None) -> list[User]:

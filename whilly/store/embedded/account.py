@@ -71,11 +71,12 @@ def let_in(account: Account, folder: Path) -> None:
             above.chmod(stat.S_IMODE(found.st_mode) | stat.S_IXOTH)
 
 
-def let_read(program: Path) -> None:
-    """Let everybody read an installation of public files that a strict umask has hidden."""
-    if program.stat().st_mode & stat.S_IXOTH:
+def let_read(folder: Path) -> None:
+    """Let everybody read public files that were installed under a strict umask."""
+    if folder.stat().st_mode & stat.S_IROTH:
         return
-    for path in (tree := program.parent.parent, *tree.rglob("*")):
+    # The folder itself comes last: when that can be read, everything can.
+    for path in (*folder.rglob("*"), folder):
         mode = stat.S_IMODE(path.stat().st_mode)
         path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
 

@@ -35,6 +35,8 @@ _OPTIONS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_checkpoints": "off",
+    # What people write into tasks has no place in a log file.
+    "log_min_error_statement": "panic",
     # Containers give /dev/shm 64 MB, and no query of ours wants to run in parallel.
     "max_parallel_workers_per_gather": "0",
     "max_parallel_maintenance_workers": "0",
@@ -54,6 +56,13 @@ def programs() -> Path:
     raise DatabaseUnavailable(
         "The embedded PostgreSQL is not installed; install `whilly[server]`, or set WHILLY_DATABASE_URL."
     )
+
+
+def installed(folder: Path) -> list[Path]:
+    """The folders that the programs of a folder need: their own tree, and the libraries that came beside the wheel."""
+    tree = folder.parent
+    beside = tree.parent.with_name(f"{tree.parent.name}.libs")
+    return [tree, beside] if beside.exists() else [tree]
 
 
 def identity(account: Account | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,8 +75,9 @@ class Server:
         if self._account is not None:
             layout.root.chmod(0o711)
             accounts.let_in(self._account, layout.cluster)
-            accounts.let_in(self._account, cluster.programs())
-            accounts.let_read(cluster.programs() / "postgres")
+            for folder in cluster.installed(cluster.programs()):
+                accounts.let_in(self._account, folder)
+                accounts.let_read(folder)
         cluster.create(layout, self._account, durable=durable)
         cluster.check_version(layout)
         owner = os.geteuid() if self._account is None else self._account.user
@@ -100,7 +102,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 continue
         if self._sockets.parent != self._layout.root:
-            self._sockets.rmdir()
+            shutil.rmtree(self._sockets, ignore_errors=True)
 
     def _keep(self) -> None:
         while True:

@@ -82,12 +82,9 @@ class Layout:
         return self.root / "guard.lock"
 
     def create(self) -> None:
-        """Make the folder. Raises DatabaseUnavailable when that is impossible."""
-        try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.users.mkdir(mode=0o700, exist_ok=True)
-        except OSError as problem:
-            raise self.unusable(problem) from None
+        """Make the folder."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.users.mkdir(mode=0o700, exist_ok=True)
 
     def unusable(self, problem: OSError) -> DatabaseUnavailable:
         """The sentence for a folder that cannot be written."""
@@ -111,8 +108,6 @@ class Layout:
             descriptor = os.open(self.guard_lock, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        except OSError as problem:
-            raise self.unusable(problem) from None
         try:
             return not try_lock(descriptor, exclusive=False)
         finally:
@@ -120,10 +115,7 @@ class Layout:
 
     def open_lock(self, path: Path) -> int:
         """A descriptor whose lock lasts until it is closed, here and in every forked child."""
-        try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as problem:
-            raise self.unusable(problem) from None
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def socket_folder(self, owner: int) -> Path:
         """A folder for the socket that only its owner can enter, with a path that is short enough for one."""
