@@ -13,7 +13,9 @@ async def sweep_leases(database: Database) -> int:
 
 
 async def _sweep(tx: Transaction) -> int:
-    rows = await tx.fetch("expired_attempts")
+    expired = await tx.fetch("expired_attempts")
+    keys = [[row[column] for row in expired] for column in ("plan_id", "id", "epoch")]
+    rows = await tx.fetch("lock_attempts", *keys) if expired else []
     lost = [
         Ended(row, Report(Outcome.LOST_WORKER, reason=f"Worker {row['worker_id']} fell silent and its lease ran out."))
         for row in rows
