@@ -10,6 +10,7 @@ from commands import command_reference
 from judgements import gate_rules, triz_categories, triz_weights
 
 from whilly import settings
+from whilly.agents import script
 from whilly.core import errors, events, lifecycle
 from whilly.core.money import MICROS_PER_USD
 from whilly.core.outcome import BACK_OFF_SECONDS, ENDINGS, MAX_ATTEMPTS, Outcome, Remedy
@@ -120,6 +121,13 @@ def keys_of(kind: str) -> Callable[[], str]:
     return lambda: plan_keys(schema["properties"], schema["required"])
 
 
+def script_steps() -> str:
+    """What a scripted agent can do."""
+    rows = [f"| `{name}` | {kind.takes.replace('|', '/')} | {kind.does} |" for name, kind in script.STEPS.items()]
+    rows.append('| `on_attempt` | `{"1": […], "2": […]}` | Does the steps for the attempt; see below. |')
+    return "\n".join(["| step | takes | does |", "|---|---|---|", *rows])
+
+
 def plan_schema() -> str:
     """The JSON Schema, as `whilly plan schema` prints it."""
     return f"```json\n{json.dumps(json_schema(), indent=2, ensure_ascii=False)}\n```"
@@ -131,6 +139,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "failure-catalogue": failure_catalogue,
     "gate-rules": gate_rules,
     "lifecycle": lifecycle_drawing,
+    "script-steps": script_steps,
     "plan-check-keys": keys_of("check"),
     "plan-keys": lambda: plan_keys(json_schema()["properties"], json_schema()["required"]),
     "plan-origin-keys": keys_of("origin"),

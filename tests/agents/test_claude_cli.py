@@ -1,8 +1,6 @@
 """The real Claude Code from npm, against a scripted model service on loopback."""
 
 import asyncio
-import os
-import shutil
 import time
 import uuid
 from collections.abc import AsyncIterator
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent_programs import installed_claude
 from tests.agents.families import PLAIN, alive, eventually
 from tests.agents.listening import Ear, brief
 from tests.fake_llm import FakeLLM, scenario_from_json, serving
@@ -26,20 +25,9 @@ QUICK = {"CLAUDE_CODE_MAX_RETRIES": "0"}
 """The program's own patience is tried once; elsewhere the tests do without."""
 
 
-# Read before the tests' own environment takes the place of the one they were started in.
-FOLDER = Path(os.environ.get("WHILLY_TEST_AGENTS") or Path.home() / ".cache" / "whilly-agents")
-NEEDED = os.environ.get("CI") == "true" or "agents" in os.environ.get("WHILLY_TEST_REQUIRE", "").split()
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture
 def claude_bin() -> str:
-    """The program's path. Where CI asks for it, its absence is an error."""
-    for candidate in (os.environ.get("CLAUDE_BIN"), FOLDER / "node_modules" / ".bin" / "claude"):
-        if candidate and (found := shutil.which(candidate)):
-            return found
-    if NEEDED:
-        pytest.fail("Claude Code is not installed; .ci/install-agents does it.")
-    pytest.skip("Claude Code is not installed; .ci/install-agents does it")
+    return installed_claude()
 
 
 @pytest.fixture

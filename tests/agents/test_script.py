@@ -1,6 +1,7 @@
 """Scripts are checked before anything runs, and every mistake is told."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,12 @@ def test_other_files(data: bytes) -> None:
 def test_a_task_without_a_list() -> None:
     with pytest.raises(BadScript, match="T1: write a list of steps"):
         read_scripts(b'{"T1": {"write": {}}}', "s.json")
+
+
+def test_the_example_of_the_documentation_can_be_followed() -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "scripted-agent.md"
+    (example,) = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert set(read_scripts(example, "example")) == {"customers", "*"}
 
 
 def test_loading(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """The demo plan, worked on by the real Claude Code against a scripted model service on loopback."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.agent_programs import installed_claude
 from tests.cli.conftest import Whilly, git
 from tests.fake_llm import COMPLETE_TEXT, running_server, scenario_from_json
 from whilly.cli.examples import example
@@ -19,14 +19,7 @@ LEAVES_A_NOTE = {"steps": [{"shell": "echo done > $(mktemp note-XXXXXX.md)"}, {"
 
 @pytest.fixture
 def claude_bin() -> str:
-    """The program's path. Where CI asks for it, its absence is an error."""
-    folder = Path(os.environ.get("WHILLY_TEST_AGENTS") or Path.home() / ".cache" / "whilly-agents")
-    for candidate in (os.environ.get("CLAUDE_BIN"), folder / "node_modules" / ".bin" / "claude"):
-        if candidate and (found := shutil.which(candidate)):
-            return found
-    if os.environ.get("CI") == "true":
-        pytest.fail("Claude Code is not installed; .ci/install-agents does it.")
-    pytest.skip("Claude Code is not installed; .ci/install-agents does it")
+    return installed_claude()
 
 
 def test_claude_code_works_through_the_demo_plan(whilly: Whilly, claude_bin: str, tmp_path: Path) -> None:

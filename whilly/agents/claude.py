@@ -1,6 +1,6 @@
 """Claude Code, without a person at the keyboard: `claude -p` with its event stream, the prompt by stdin.
 
-`docs/how-to/claude-code.md` explains the choices: permissions, login, environment.
+`docs/how-to/use-claude-code.md` explains the choices: permissions, login, environment.
 """
 
 import errno
@@ -125,7 +125,7 @@ class ClaudeCode:
             ended = await run_process(command, Lines(heard.line), stderr, limits=limits, stop=spending)
         except CannotStart as failure:
             if failure.stage == "exec" and failure.number != errno.E2BIG:
-                raise AgentMissing(_missing(str(failure))) from None
+                raise AgentMissing(str(failure) if brief.wrap else _missing(str(failure))) from None
             return AgentResult(Outcome.AGENT_FAILED, str(failure))
         await heard.telling.end()
         stream = heard.stream

@@ -1,7 +1,7 @@
 """Runs one program with limits and a decent end: agents and checks alike.
 
 When `run_process` returns, nothing that the program started is alive, also not what left its process group. If this
-process is killed, nothing of it survives either. `docs/decisions/0005-process-care.md` says how.
+process is killed, nothing of it survives either. `docs/decisions/0016-process-care.md` says how.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 Started as `python -I -S supervisor.py CONTROL [PSUTIL]`, once for each run, with the child's stdin, stdout and stderr
 as its own. CONTROL is the number of a socket to the worker, PSUTIL the folder to import that library from. It imports
 nothing of Whilly and little of the standard library, because its start is part of every run. `supervised.py` is the
-worker's end of the socket, `docs/decisions/0005-process-care.md` has the reasons.
+worker's end of the socket, `docs/decisions/0016-process-care.md` has the reasons.
 
 The worker sends its request (length, then fields between NUL bytes), later `T` (ask the child to end, with a grace) or
 `K` (end everything now). Closing the socket, which the kernel does for a killed worker, means `K`. Answers are lines:

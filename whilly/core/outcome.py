@@ -80,8 +80,8 @@ ENDINGS: dict[Outcome, Ending] = {
     ),
     Outcome.AGENT_MISSING: Ending(
         Remedy.RETURN,
-        "The agent's program is not installed where the worker looks for it.",
-        "Install it or name it (for Claude Code: CLAUDE_BIN), then start the worker again.",
+        "The agent's program is not installed where the worker looks for it, or cannot run as it is set up.",
+        "Do what the reason says (for Claude Code: CLAUDE_BIN, WHILLY_CLAUDE_MODEL), then start the worker again.",
     ),
     Outcome.AGENT_BLOCKED: Ending(
         Remedy.PERSON, "The agent says that it cannot go on without a person.", "Answer its question, then retry."
