@@ -200,6 +200,7 @@ create table tokens (
 
 create table logins (
     hash bytea primary key,
+    label text not null default '',
     created_at timestamptz not null default clock_timestamp(),
     expires_at timestamptz not null,
     used_at timestamptz
