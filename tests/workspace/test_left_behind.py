@@ -149,6 +149,22 @@ async def test_amended_and_abandoned_commits_are_kept(ground: Ground) -> None:
     assert ground.users.reachable_files(collected.kept_ref) >= {"first words", "other words", "dropped words"}
 
 
+async def test_a_great_many_abandoned_commits(ground: Ground) -> None:
+    agent = Agent(await ground.prepare())
+    tree, start = agent.git("rev-parse", "HEAD^{tree}"), agent.workspace.start_commit
+    feed = "".join(
+        f"commit refs/heads/x{n}\ncommitter x <x@example.com> {n} +0000\ndata 1\nx\nfrom {start}\nM 040000 {tree} \n\n"
+        for n in range(700)
+    )
+    (agent.path / "../feed").write_text(feed, encoding="utf-8")
+    agent.git("-c", "alias.take=!git fast-import --quiet < ../feed", "take")
+    agent.write({"a.txt": "the result\n"})
+    collected = await gathered(ground, agent)
+    assert collected.files_changed == 1
+    reached = ground.users.git("rev-list", "--count", collected.kept_ref, f"^{start}")
+    assert int(reached) == 700 + 1 + 4, "700 of them, the result, and what holds them together"
+
+
 @pytest.mark.parametrize(
     "change",
     [{"README.md": "Hello \n"}, {"README.md": "Hello\n\n"}, {"README.md": "\tHello\n"}, {"README.md": "Hello\r\n"}],

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from whilly.workspace.left_behind import LeftRefs
 
-MOST_TIPS = 200
-"""More ends of history than an honest agent leaves in one attempt."""
-
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -76,7 +73,7 @@ def _builds_on(commit: str, older: str, new: Mapping[str, tuple[str, ...]]) -> b
 
 def _tips(new: Mapping[str, tuple[str, ...]], without: set[str]) -> tuple[str, ...]:
     inner = {parent for parents in new.values() for parent in parents}
-    return tuple(sorted(set(new) - inner - without)[:MOST_TIPS])
+    return tuple(sorted(set(new) - inner - without))
 
 
 def _short(name: str) -> str:

@@ -22,6 +22,9 @@ LIMIT_SECONDS = 300.0
 
 _NOTHING = os.devnull
 
+_NEXT_TO_NOTHING = 2**20
+"""Bytes free on a full disk."""
+
 _SETTINGS = {
     "core.hooksPath": _NOTHING,
     "core.fsmonitor": "false",
@@ -163,7 +166,7 @@ class Git:
             return await run_commands(commands, feed, limit)
         except TookTooLong:
             raise GitFailed(
-                f"git {arguments[0]} took longer than {limit:.0f} s for {self._place()} and was stopped.",
+                f"git {arguments[0]} took longer than {limit:g} s for {self._place()} and was stopped.",
                 command=arguments[0],
             ) from None
         except OSError as error:
@@ -173,7 +176,7 @@ class Git:
         said = ended.err.decode("utf-8", "replace")
         if ended.code in accept:
             return Finished(ended.code, ended.out, said)
-        if disk_is_full(said):
+        if disk_is_full(said, self._place()):
             raise NoSpace(f"The disk is full: git {arguments[0]} could not write for {self._place()}.")
         raise GitFailed(
             f"git {arguments[0]} failed for {self._place()}: {_sentence(said, ended.code)}.",
@@ -195,9 +198,11 @@ def quoted(path: Path) -> str:
     return f'"{text}"'
 
 
-def disk_is_full(said: str) -> bool:
-    """Whether that is what git complains about."""
-    return "No space left on device" in said or "Disk quota exceeded" in said
+def disk_is_full(said: str, place: Path | None) -> bool:
+    """Whether that is what git complains about. It does not always give the reason, so the disk is asked too."""
+    if "No space left on device" in said or "Disk quota exceeded" in said:
+        return True
+    return "unable to write" in said and place is not None and shutil.disk_usage(place).free < _NEXT_TO_NOTHING
 
 
 def _program() -> str:

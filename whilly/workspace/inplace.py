@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from whilly.workspace.attempt import TRUSTED, Workspace, save
@@ -70,9 +71,8 @@ async def work_in_place(
             await _refuse_changes(git, repository, top, resume_from)
             for prerequisite, commit in prerequisites:
                 if not await is_ancestor(git, commit, repository.head):
-                    raise WorkspaceFailed(
-                        f"The result of {prerequisite} is not on {repository.branch}; merge it first."
-                    )
+                    branch = repository.branch.removeprefix("refs/heads/")
+                    raise WorkspaceFailed(f"{branch} lacks the result of {prerequisite}; merge it first.")
             seen = top.lstat()
             workspace = Workspace(
                 path=top,
@@ -106,7 +106,8 @@ async def publish_in_place(workspace: Workspace, head: str, kept_ref: str, say: 
     if repository.branch != workspace.ref:
         say(f"Branch {workspace.branch} is no longer checked out in {workspace.path}. The result is {kept_ref}.")
         return kept_ref
-    git = workspace.users_git()
+    # In the git directory of this very worktree, so that its HEAD remembers the step too.
+    git = replace(workspace.users_git(), directory=repository.git_dir)
     if repository.head != head:
         reason = f"whilly: attempt {workspace.epoch} of {workspace.task}"
         root = workspace.home.parent

@@ -9,6 +9,9 @@ from whilly.workspace.message import kept_message
 from whilly.workspace.refs import swap_ref, value_of
 from whilly.workspace.transfer import bring_into_repository
 
+_MOST_PARENTS = 300
+"""As many as the shortest command line of a common system has room for."""
+
 
 async def keep(workspace: Workspace, git: Git, kept: Sequence[tuple[str, str]], snapshot: dict[str, str]) -> str:
     """Bring the commits (each with what it is) into the user's repository; gives the ref, empty for nothing.
@@ -46,6 +49,10 @@ async def is_kept(workspace: Workspace) -> bool:
 
 
 async def _joined(workspace: Workspace, git: Git, kept: Sequence[tuple[str, str]]) -> str:
+    """A commit with all of them as parents, and with the files of the first."""
+    while len(kept) > _MOST_PARENTS:
+        rest = [kept[at : at + _MOST_PARENTS] for at in range(1, len(kept), _MOST_PARENTS)]
+        kept = [kept[0], *[(await _joined(workspace, git, each), "joins what was left beside it") for each in rest]]
     parents = [word for commit, _ in kept for word in ("-p", commit)]
     message = kept_message(workspace.plan, workspace.task, workspace.epoch, kept)
     return (await git.run("commit-tree", f"{kept[0][0]}^{{tree}}", *parents, "-F", "-", feed=message)).text

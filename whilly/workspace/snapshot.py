@@ -51,6 +51,6 @@ async def differing(git: Git, commit: str) -> list[str]:
 async def _add(git: Git, feed: bytes, accept: Sequence[int]) -> Finished:
     options = ("--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
     added = await git.run("add", *options, feed=feed, accept=accept)
-    if added.code and disk_is_full(added.err):
+    if added.code and disk_is_full(added.err, git.work_tree):
         raise NoSpace(f"The disk is full: what is in {git.work_tree} could not be recorded.")
     return added
