@@ -1,6 +1,7 @@
 """Who gets which task, and when nobody gets one."""
 
 import asyncio
+import itertools
 from datetime import timedelta
 
 import pytest
@@ -18,10 +19,12 @@ from tests.builders import (
     running,
     statuses,
 )
+from whilly.core.key_files import overlap
 from whilly.core.money import from_usd
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Priority, RepoTarget, Review
 from whilly.operations.claim_tasks import claim_tasks
+from whilly.operations.explain_task import explain_task
 from whilly.operations.import_plan import import_plan
 from whilly.operations.pause import pause, resume
 from whilly.operations.set_repository import set_repository
@@ -67,6 +70,36 @@ async def test_two_tasks_with_a_common_key_file_never_run_at_once(database: Data
     then = await claimed(database)
     assert then is not None
     assert then.spec.id == "B"
+
+
+async def test_a_folder_and_a_file_in_it_do_not_run_at_once(database: Database) -> None:
+    await import_plan(
+        database,
+        a_plan(
+            a_task("ALL", key_files=("src",)),
+            a_task("ONE", key_files=("src/a.py",)),
+            a_task("SRC2", key_files=("srcs",)),
+        ),
+    )
+
+    found = await claim_tasks(database, [("w", a_request()) for _ in range(3)], LEASE)
+    assert [one.spec.id for one in found if one] == ["ALL", "SRC2"]
+    assert await claimed(database) is None
+    assert "ALL is changing src" in (await explain_task(database, "p", "ONE")).sentence
+    await finished(database, found[0].key)  # type: ignore[union-attr]
+
+    assert (await running(database)).spec.id == "ONE"
+
+
+async def test_many_who_want_one_folder_at_once_get_it_in_turn(database: Database) -> None:
+    files = [("src",), ("src/a.py",), ("src/b/c.py",), ("src/b",), ("src/a.py", "lib")]
+    await import_plan(database, a_plan(*(a_task(f"T{n}", key_files=paths) for n, paths in enumerate(files))))
+
+    answers = await asyncio.gather(*(claimed(database, worker=f"w{n}") for n in range(5)))
+
+    together = [answer.spec.key_files for answer in answers if answer]
+    assert together
+    assert not any(overlap(one, other) for one, other in itertools.combinations(together, 2))
 
 
 async def test_key_files_are_shared_by_all_plans_of_one_repository(database: Database, tmp_path: object) -> None:

@@ -41,7 +41,7 @@ from whilly.wire.work import FinishAnswer, Heartbeat, Release, Start
 Result = TypeVar("Result")
 LEASE = timedelta(seconds=60)
 NAMES = ("A", "B", "C", "D", "E")
-FILES = ("x.py", "y.py")
+FILES = ("x.py", "lib", "lib/y.py")
 _plans = itertools.count(1)
 
 names = st.sampled_from(NAMES)

@@ -9,6 +9,7 @@ from whilly.core import budget
 from whilly.core.assignment import Assignment, EarlierAttempt, Prerequisite
 from whilly.core.events import Claimed
 from whilly.core.evidence import CheckResult
+from whilly.core.key_files import overlap
 from whilly.core.money import Micros
 from whilly.core.plan import RepoTarget, checks_of
 from whilly.store.database import Database
@@ -61,14 +62,17 @@ async def _claim(
 async def _with_free_files(tx: Transaction, rows: list[Any]) -> list[Any]:
     """The rows whose key files nobody else works on, having taken those files."""
     wanted: dict[tuple[str, str], Any] = {}
+    taken_in: dict[str, set[str]] = {}
     chosen = []
     for row in rows:
-        files = {(row["files_in"], path) for path in row["key_files"]}
-        if files.isdisjoint(wanted):
-            wanted.update(dict.fromkeys(files, row))
+        taken = taken_in.setdefault(row["files_in"], set())
+        if not overlap(row["key_files"], taken):
+            taken.update(row["key_files"])
+            wanted.update(dict.fromkeys(((row["files_in"], path) for path in row["key_files"]), row))
             chosen.append(row)
     if not wanted:
         return chosen
+    await tx.fetch("lock_files_of_repositories", [repository for repository, _ in wanted])
     held = await tx.fetch(
         "hold_files",
         [repository for repository, _ in wanted],
@@ -77,8 +81,8 @@ async def _with_free_files(tx: Transaction, rows: list[Any]) -> list[Any]:
         [row["id"] for row in wanted.values()],
     )
     counts: dict[str, int] = {}
-    for taken in held:
-        counts[taken["task_id"]] = counts.get(taken["task_id"], 0) + 1
+    for file in held:
+        counts[file["task_id"]] = counts.get(file["task_id"], 0) + 1
     lost = [row for row in chosen if row["key_files"] and counts.get(row["id"], 0) < len(set(row["key_files"]))]
     if lost:
         await _free_files(tx, lost)

@@ -20,11 +20,11 @@ with candidate as materialized (
         and (
             t.key_files = '{}'
             or not exists (
-                select from held_files h
+                select from held_files h, unnest(t.key_files) as k (path)
                 where h.repository = coalesce(
                         nullif(t.repository, ''), (select nullif(p.repository, '') from plans p where p.id = $1), $1
                     )
-                    and h.path = any(t.key_files)
+                    and (h.path = k.path or starts_with(h.path, k.path || '/') or starts_with(k.path, h.path || '/'))
             )
         )
     order by t.priority, t.position
