@@ -52,7 +52,7 @@ SAMPLES: tuple[events.TaskEvent, ...] = (
     events.PrerequisiteDone("isbn"),
     events.Blocked("basket, which it needs, is FAILED: Nothing differs from the base commit.", "basket"),
     events.Unblocked("basket"),
-    events.Skipped("decision_gate_failed", ("acceptance_criteria",)),
+    events.Skipped("the gate refused it (acceptance_criteria)", ("acceptance_criteria",)),
     events.Retried("ida"),
     events.Reset(unmet=2),
     events.CancelRequested("ida"),

@@ -202,9 +202,9 @@ SITUATIONS = [
         "Try again: `whilly task retry toy T3`.",
     ),
     (
-        facts(Status.SKIPPED, task={"reason": "decision_gate_failed"}),
+        facts(Status.SKIPPED, task={"reason": "the gate refused it (description)"}),
         "skipped",
-        "T3 was skipped: decision_gate_failed.",
+        "T3 was skipped: the gate refused it (description).",
         "To do it after all: `whilly task retry toy T3`.",
     ),
 ]

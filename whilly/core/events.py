@@ -206,7 +206,8 @@ class Skipped:
 
     def payload(self) -> Payload:
         """Stored with the event."""
-        return {"reason": self.reason, "missing": list(self.missing)}
+        reason = "decision_gate_failed" if self.missing else self.reason
+        return {"reason": reason, "missing": list(self.missing)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ async def _apply(tx: Transaction, plan: Plan, decisions: dict[str, GateDecision]
             task = task_from(row)
             if task.epoch == 0 and task.status in (Status.PENDING, Status.BLOCKED, Status.HUMAN_LOOP):
                 rules = decisions[task.id].refused_by
-                skipped.append(tx.record(task, Skipped("decision_gate_failed", rules)))
+                skipped.append(tx.record(task, Skipped(f"the gate refused it ({', '.join(rules)})", rules)))
         await release_dependants(tx, skipped)
     payload = {
         "plan_id": plan.id,
