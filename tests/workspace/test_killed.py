@@ -119,7 +119,7 @@ async def test_killed_at_a_moment(ground: Ground, share: float, alone: bool) -> 
 async def test_a_clone_that_a_person_removed_as_well(ground: Ground, tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
-    environment = {**os.environ, "PATH": f"{a_git_that_kills(folder, 5, 'after')}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{a_git_that_kills(folder, 4, 'after')}{os.pathsep}{os.environ['PATH']}"}
     worker = await asyncio.create_subprocess_exec(
         *PROGRAM, str(ground.users.path), str(ground.root), cwd=TOP, env=environment
     )

@@ -135,6 +135,21 @@ async def test_submodules_stay_what_they_are(ground: Ground) -> None:
         assert (folder / "a.txt").exists()
 
 
+async def test_results_are_merged_beside_submodules(ground: Ground) -> None:
+    with_submodule(ground)
+    results = []
+    for task in ("T1", "T2"):
+        workspace = await ground.prepare(task)
+        Agent(workspace).write({f"{task}.txt": "1\n"})
+        results.append((task, (await collect(workspace)).head_commit or ""))
+    workspace = await ground.prepare("T3", prerequisites=results)
+    assert workspace.gitlinks == ("libs/other",)
+    Agent(workspace).write({"T3.txt": "1\n"})
+    collected = await collect(workspace)
+    assert set(ground.users.files_of(collected.head_commit or "")) >= {"T1.txt", "T2.txt", "T3.txt"}
+    assert ground.users.git("ls-tree", str(collected.head_commit), "libs/other").startswith("160000")
+
+
 async def test_a_broken_submodule_is_no_reason_to_fail(ground: Ground) -> None:
     ground.users.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},gone")
     ground.users.git("commit", "-q", "--no-verify", "-m", "A submodule that nobody can have")

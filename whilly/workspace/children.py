@@ -113,7 +113,7 @@ class _Family:
                 extra_groups=[] if command.owner else None,
                 # Ctrl-C in the terminal is for Whilly, which lets a started command finish.
                 start_new_session=True,
-                pass_fds=command.inherit,
+                pass_fds=command.inherit if os.name == "posix" else (),
             )
             self.children.append(child)
             return child

@@ -9,6 +9,8 @@ from whilly.workspace.errors import GitFailed, WorkspaceFailed
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.owner import owner_to_act_as
 
+_ANY_OWNER = Path(__file__).with_name("any_owner.gitconfig")
+
 COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -50,7 +52,8 @@ async def look_at(source: Source) -> Repository:
     if not path.is_dir():
         raise WorkspaceFailed(f"{path} is a file; name the folder of a git repository with --repo.")
     path = path.resolve()
-    git = Git(cwd=path)
+    # Before git 2.38, only a file could say that ownership decides nothing.
+    git = Git(cwd=path, environment={"GIT_CONFIG_GLOBAL": os.fspath(_ANY_OWNER)})
     answer = await git.run(
         "rev-parse",
         "--git-dir",
