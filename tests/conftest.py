@@ -77,6 +77,12 @@ def postgres() -> Iterator[Postgres]:
 
     Not in pytest's own folder: each run of pytest takes other accounts' access to that away, and root's server has one.
     """
+    if given := os.environ.get("WHILLY_TEST_DATABASE_URL"):
+        server = Postgres(given)
+        server.migrate_template()
+        yield server
+        server.close()
+        return
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
     folder = Path(tempfile.gettempdir()) / f"whilly-test-{run}"
     with embedded.start(folder, durable=False) as running:
@@ -117,7 +123,8 @@ def nobody_elses_data() -> Iterator[None]:
     """No test touches the data, the database or the settings of whoever runs it."""
     data_dir = tempfile.TemporaryDirectory(prefix="whilly-test-", ignore_cleanup_errors=True)
     with data_dir, pytest.MonkeyPatch.context() as environment:
-        for name in [name for name in os.environ if name.startswith(("WHILLY_", "PG"))]:
-            environment.delenv(name)
+        for name in list(os.environ):
+            if name.startswith(("WHILLY_", "PG")) and not name.startswith("WHILLY_TEST_"):
+                environment.delenv(name)
         environment.setenv("WHILLY_DATA_DIR", data_dir.name)
         yield
