@@ -73,7 +73,7 @@ class Postgres:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """One server for all workers of pytest-xdist, gone with the last of them.
+    """One server for all workers of pytest-xdist, gone with the last of them; WHILLY_TEST_DATABASE_URL names another.
 
     Not in pytest's own folder: each run of pytest takes other accounts' access to that away, and root's server has one.
     """
