@@ -11,6 +11,7 @@ from whilly.operations.pause import pause
 from whilly.operations.reset_plan import reset_plan
 from whilly.operations.review_task import review_task
 from whilly.operations.set_budget import set_budget, set_task_budget
+from whilly.operations.set_repository import set_repository
 from whilly.operations.steer_task import cancel_task, retry_task, skip_task
 from whilly.store.database import Database
 
@@ -221,3 +222,16 @@ async def test_a_budget_set_while_it_runs_counts_what_is_reserved(database: Data
     assert await claimed(database) is None
     await set_budget(database, "p", None)
     assert await claimed(database) is not None
+
+
+async def test_a_plan_does_not_move_to_another_repository_while_it_runs(database: Database) -> None:
+    await import_plan(database, a_plan())
+    await set_repository(database, "p", "/one")
+    attempt = await running(database)
+    await set_repository(database, "p", "/one")
+
+    with pytest.raises(Refused, match="running in /one"):
+        await set_repository(database, "p", "/two")
+
+    await finished(database, attempt.key)
+    await set_repository(database, "p", "/two")

@@ -1,10 +1,19 @@
 """Say where a plan's work happens."""
 
-from whilly.core.errors import UnknownPlan
+from whilly.core.errors import Refused, UnknownPlan
 from whilly.store.database import Database
 
 
 async def set_repository(database: Database, plan: str, path: str) -> None:
-    """Set the local repository for the plan's tasks that name no repo target. Raises UnknownPlan."""
-    if not await database.fetch("set_repository", plan, path):
+    """Set the local repository for the plan's tasks that name no repo target.
+
+    Raises UnknownPlan, and Refused while tasks are running in another one: dependants build on their results there.
+    """
+    rows = await database.fetch("set_repository", plan, path)
+    if not rows:
         raise UnknownPlan(plan)
+    if rows[0]["busy"]:
+        raise Refused(
+            f"Plan {plan!r} has tasks running in {rows[0]['repository']}; wait for them or stop that run "
+            f"before you work on the plan in {path}."
+        )
