@@ -150,6 +150,7 @@ def test_ctrl_c_leaves_no_agent_and_loses_no_attempt(
     task = whilly("task", "show", "p", "A", "--json").json
     assert (task["view"]["task"]["status"], task["view"]["task"]["attempts"]) == ("PENDING", 0)
     kept = task["attempts"][0]["kept_ref"]
+    assert f"what it left: {kept}" in out
     assert git(repository, "show", f"{kept}:half.md") == "half"
 
 

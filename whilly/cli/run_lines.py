@@ -8,11 +8,16 @@ if TYPE_CHECKING:
     from whilly.operations.read_events import StoredEvent
 
 
+_ENDS_WITHOUT_RESULT = frozenset({"FAIL", "RELEASE", "task.blocked"})
+
+
 def line_for(event: "StoredEvent") -> str | None:
     """One line about an event that somebody who waits wants to see; None for the others."""
     said = _sentence(event.type, event.payload)
     if said is None:
         return None
+    if event.type in _ENDS_WITHOUT_RESULT and event.detail and event.detail.get("kept_ref"):
+        said += f" (what it left: {event.detail['kept_ref']})"
     return one_line(f"{event.at.astimezone():%H:%M:%S} {event.task or event.plan}: {said}", 240)
 
 

@@ -75,7 +75,8 @@ def _detail(report: Report) -> dict[str, Any] | None:
         for check in report.checks
         if not check.passed
     ]
-    return {"failed_checks": failed} if failed else None
+    detail = {"failed_checks": failed, "kept_ref": report.kept_ref}
+    return {name: value for name, value in detail.items() if value} or None
 
 
 def _tell_of_repair(tx: Transaction, before: Task, after: Task, judged: Judged, allowed: int) -> None:
