@@ -43,3 +43,9 @@ def test_every_page_can_be_reached() -> None:
         targets = (target.partition("#")[0] for target in LINK.findall(page.read_text(encoding="utf-8")))
         waiting += [(page.parent / path).resolve() for path in targets if path.endswith(".md") and "://" not in path]
     assert [str(page.relative_to(ROOT)) for page in PAGES if page not in found] == []
+
+
+def test_the_walk_through_the_files_names_real_ones() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", page)
+    assert [path for path in named if not (ROOT / "whilly" / path).exists()] == []
