@@ -147,7 +147,7 @@ async def test_output_held_open_by_somebody_else_is_not_waited_for(tmp_path: Pat
 async def test_the_tail_of_a_pipeline_may_finish(tmp_path: Path) -> None:
     script = "exec sh -c '(sleep 0.1; echo late) & echo early'"
     output = Capture()
-    result = await run_process(shell(script, tmp_path), output)
+    result = await run_process(shell(script, tmp_path), output, limits=Limits(drain_seconds=30))
     assert (output.captured().text, result.killed) == ("early\nlate\n", 0)
 
 
