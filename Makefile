@@ -24,8 +24,8 @@ check: ## Format, lint, types, layers and documentation: all that is not running
 	@$(DEV) && set -x && "$$python" -m ruff format --check && "$$python" -m ruff check && "$$python" -m mypy \
 	  && "$${python%/*}/lint-imports" --no-cache && "$$python" docs/generate.py --check
 
-bench: ## Measure speed against named contenders in the same run
-	@$(DEV) && exec "$$python" -m bench $(ARGS)
+bench: ## Measure speed against named contenders in the same run. ARGS="queue --quick" chooses
+	@python=$$(scripts/environment bench $(PYTHON)) && exec "$$python" -m bench $(ARGS)
 
 docs: ## Write the generated pages of docs/ anew
 	@$(DEV) && "$$python" docs/generate.py

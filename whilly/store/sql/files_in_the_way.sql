@@ -6,5 +6,6 @@ cross join lateral unnest(t.key_files) as k (path)
 join held_files h
     on h.repository = coalesce(nullif(t.repository, ''), nullif(p.repository, ''), p.id)
     and (h.path = k.path or starts_with(h.path, k.path || '/') or starts_with(k.path, h.path || '/'))
-where t.plan_id = $1 and t.status = 'PENDING' and t.unmet = 0 and ($2::text[] is null or t.id = any($2::text[]))
+where t.plan_id = $1 and t.status = 'PENDING' and t.unmet = 0
+    and t.id = any(coalesce($2::text[], (select array_agg(id) from tasks where plan_id = $1)))
 order by t.position, h.path
