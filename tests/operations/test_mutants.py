@@ -103,8 +103,8 @@ async def nothing_starts_before_its_prerequisites(database: Database) -> None:
     await import_plan(database, a_plan(a_task("A"), a_task("B", ("A",))))
     await claimed(database)
 
-    async with database.connection() as connection:
-        found = await connection.fetch(store_transaction.statement("next_ready_tasks"), "p", 5, ["scripted"], [""])
+    async with database.transaction() as tx:
+        found = await tx.fetch("next_ready_tasks", "p", 5, ["scripted"], [""])
 
     assert found == []
 
