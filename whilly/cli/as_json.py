@@ -12,6 +12,7 @@ from whilly.core.money import to_usd
 from whilly.core.plan import Priority
 
 _MONEY = {"budget", "spent", "reserved", "cost"}
+_AS_THEY_ARE = {str, int, float, bool, type(None)}
 
 
 def say_json(value: object) -> None:
@@ -21,6 +22,8 @@ def say_json(value: object) -> None:
 
 def plain(value: Any) -> Any:
     """Only dictionaries, lists, texts and numbers."""
+    if type(value) in _AS_THEY_ARE:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return dict(_field(field.name, getattr(value, field.name)) for field in fields(value))
     if isinstance(value, dict):
