@@ -33,7 +33,8 @@ def _way_to(state: State, came_from: dict[State, tuple[State, Step] | None]) -> 
 OF_REAL_TASKS = Rules(workers=1, most_claims=1_000, people=True)
 """One task, whoever works on it, and the people who steer it."""
 
-EVENTS = {step.name for status in (PENDING, STOPPED, DONE) for step in ()}
+SILENT = frozenset({"time passes", "heartbeat", "heartbeat begins", "sweep reads"})
+"""Steps that leave no event."""
 
 
 def first_surprise(events: Iterable[str], rules: Rules = OF_REAL_TASKS) -> str:
@@ -42,7 +43,20 @@ def first_surprise(events: Iterable[str], rules: Rules = OF_REAL_TASKS) -> str:
     told: list[str] = []
     for event in events:
         told.append(event)
-        possible = {step.after for state in _silently(possible, rules) for step in steps(state, rules) if step.name == event}
+        possible = {
+            step.after for state in _silently(possible, rules) for step in steps(state, rules) if step.name == event
+        }
         if not possible:
             return f"{event} after {', '.join(told[:-1]) or 'nothing'}"
     return ""
+
+
+def _silently(states: set[State], rules: Rules) -> set[State]:
+    """These states, and those that steps without an event lead to from them."""
+    found, waiting = set(states), list(states)
+    while waiting:
+        for step in steps(waiting.pop(), rules):
+            if step.name in SILENT and step.after not in found:
+                found.add(step.after)
+                waiting.append(step.after)
+    return found

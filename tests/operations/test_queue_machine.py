@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 )
 
 from tests.builders import COMMIT, a_check, a_plan, a_report, a_request, a_result, a_task
+from tests.model.search import first_surprise
 from whilly.core.assignment import Assignment
 from whilly.core.errors import WhillyError
 from whilly.core.evidence import Report, Usage
@@ -186,6 +187,10 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         while self.run(sequence_events(self.database)):
             pass
+        for name in NAMES:
+            told = self.run(self.rows(TOLD, self.plan, name))
+            surprise = first_surprise(row["type"] for row in told)
+            assert not surprise, f"{name}: the model knows no way to {surprise}"
 
     def money(self) -> Any:
         return self.run(self.rows("select * from plans where id = $1", self.plan))[0]
@@ -201,6 +206,11 @@ class QueueMachine(RuleBasedStateMachine):
         async with self.database.connection() as connection:
             await connection.execute(sql, *arguments)
 
+
+TOLD = """
+select type from events where plan_id = $1 and task_id = $2 and type not in ('task.created', 'repair.attempt.requested',
+    'repair.escalated') order by id"""
+"""What happened to a task, in order, without what only comments on it."""
 
 TRUTHS = {
     "unmet counts the prerequisites that are not DONE": """
