@@ -18,7 +18,6 @@ Result = TypeVar("Result")
 
 def with_database(work: Callable[["Database"], Awaitable[Result]]) -> Result:
     """Do the work with an open database, and give its result. Raises WhillyError as the work and the opening do."""
-
     found: list[Result] = []
 
     async def session() -> None:
