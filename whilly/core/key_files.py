@@ -14,7 +14,7 @@ def overlap(one: Iterable[str], other: Iterable[str]) -> bool:
 
 
 def _with_parents(paths: set[str]) -> set[str]:
-    found = set()
+    found: set[str] = set()
     for path in paths:
         parts = path.split("/")
         found.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
