@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whilly.core.redaction import LONGEST_LINE, Redactor, restored, storable
+from whilly.core.redaction import LONGEST_LINE, Redactor, is_storable, restored, storable
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -290,6 +290,7 @@ def test_any_text_can_be_stored_and_read_back(text: str) -> None:
     stored = storable(text)
     assert "\0" not in stored
     stored.encode("utf-8")
+    assert is_storable(stored)
     assert restored(stored) == text
 
 

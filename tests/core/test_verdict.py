@@ -79,6 +79,14 @@ def test_a_provider_is_waited_for_as_long_as_it_says_within_reason(asked: int | 
     assert not verdict.counted
 
 
+@pytest.mark.parametrize("seconds", [10**9, 10**30])
+def test_a_provider_that_names_no_sensible_time_is_asked_again_in_a_week(seconds: int) -> None:
+    verdict = judge(TASK, Report(Outcome.QUOTA_EXHAUSTED, retry_after_seconds=seconds), (), NOW).verdict
+
+    assert isinstance(verdict, Released)
+    assert verdict.parked_until == NOW + LONGEST_PARK
+
+
 def test_a_task_that_is_handed_out_for_ever_ends_with_a_person() -> None:
     verdict = judge(replace(TASK, epoch=MAX_CLAIMS), Report(Outcome.RELEASED), (), NOW).verdict
 

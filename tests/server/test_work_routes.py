@@ -1,21 +1,26 @@
 """A worker's day over the real routes."""
 
 import asyncio
+import json
 import time
+from dataclasses import replace
 
 import pytest
 
 from tests.control_plane import Server, eventually
 from whilly.client.errors import LeaseLostRemotely, Rejected
-from whilly.core.evidence import Report
+from whilly.core.evidence import CheckResult, Report, Usage
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status, TaskSpec
-from whilly.operations.read_attempts import transcript
+from whilly.core.redaction import restored
+from whilly.operations.read_attempts import task_detail, transcript
 from whilly.operations.read_events import events_after
 from whilly.operations.read_plans import list_plans
-from whilly.wire.work import AttemptEvent, ClaimRequest, Heartbeat, Release, Start, TranscriptChunk
+from whilly.wire.codec import encode
+from whilly.wire.work import AttemptEvent, ClaimRequest, FinishAnswer, Heartbeat, Release, Start, TranscriptChunk
 
 COMMIT = "c" * 40
+AS_JSON = {"Content-Type": "application/json"}
 
 
 def ask(claim_id: str, *, plan: str = "p", wait: float = 0) -> ClaimRequest:
@@ -124,14 +129,73 @@ async def test_a_body_that_is_not_what_was_agreed(server: Server, body: bytes, c
     assert "Traceback" not in answer.text
 
 
-async def test_a_nul_in_a_payload_is_refused_and_not_a_crash(server: Server) -> None:
+async def test_no_text_is_a_reason_to_lose_a_report(server: Server) -> None:
+    """Postgres takes neither NUL nor half characters."""
+    await server.store("p", TaskSpec("T-1", "One"))
+    plane, http = await server.control_plane(), await server.worker()
+    assignment = await plane.claim(ask("c-1"))
+    assert assignment is not None
+    path = "/api/v1/plans/p/tasks/T-1/attempts/1"
+    odd = "a\0b \ud83d and \\u0000 🚀"
+    told: dict[str, object] = {
+        "start": {"agent": odd, "model": odd},
+        "heartbeat": {"phase": "agent", "last_line": odd},
+        "events": [{"type": "agent.note", "payload": {odd: [odd]}, "detail": {"output": odd}}],
+        "transcript": [{"number": 0, "text": odd}],
+        "finish": {**json.loads(encode(done())), "summary": odd, "reason": odd, "session": odd, "kept_ref": odd},
+    }
+    for verb, body in told.items():
+        answer = await http.post(f"{path}/{verb}", content=json.dumps(body), headers=AS_JSON)
+        assert answer.is_success, f"{verb}: {answer.text}"
+
+    stored = await transcript(server.database, "p", "T-1", 1)
+    assert restored(stored) == odd
+    assert "🚀" in stored
+
+
+async def test_no_number_is_a_reason_to_lose_a_report(server: Server) -> None:
     await server.store("p", TaskSpec("T-1", "One"))
     plane = await server.control_plane()
     assignment = await plane.claim(ask("c-1"))
     assert assignment is not None
-    with pytest.raises(Rejected) as refused:
-        await plane.events(assignment.key, [AttemptEvent("agent.note", {"text": "a\0b"})])
-    assert refused.value.problem.status == 422
+    check = CheckResult("unit", "run", True, True, 0xC0000005, COMMIT, duration_ms=10**30)
+    usage = Usage(-5_000_000, input_tokens=10**30, output_tokens=-1)
+    report = replace(done(), files_changed=2**40, exit_code=10**20, usage=usage, checks=(check,))
+
+    await plane.heartbeat(assignment.key, Heartbeat("agent", usage=Usage(10**30)))
+    assert (await plane.finish(assignment.key, report)).status is Status.DONE
+    assert (await plane.finish(assignment.key, report)).status is Status.DONE
+    (attempt,) = (await task_detail(server.database, "p", "T-1")).attempts
+    assert attempt.usage == Usage(None, input_tokens=10**12)
+
+
+async def test_reports_that_come_together_are_judged_each_for_itself(server: Server) -> None:
+    await server.store("p", *(TaskSpec(f"T-{number}", "One") for number in range(1, 4)))
+    plane = await server.control_plane()
+    keys = []
+    for number in range(3):
+        assignment = await plane.claim(ask(f"c-{number}"))
+        assert assignment is not None
+        keys.append(assignment.key)
+    # Stands for whatever no rule has thought of.
+    async with server.database.connection() as connection:
+        await connection.execute("alter table attempts add constraint unheard_of check (model <> 'unheard of')")
+    reports = [done(), replace(done(), model="unheard of"), done()]
+
+    answers = await asyncio.gather(
+        *(plane.finish(key, report, within=0) for key, report in zip(keys, reports, strict=True)),
+        return_exceptions=True,
+    )
+
+    assert [isinstance(answer, FinishAnswer) for answer in answers] == [True, False, True]
+
+
+async def test_a_wait_that_is_no_number_is_no_wait(server: Server) -> None:
+    await server.store("p", TaskSpec("T-1", "One"))
+    http = await server.worker()
+    body = '{"claim_id": "c-1", "plan": "nothing", "agents": ["scripted"], "wait_seconds": NaN}'
+    answer = await http.post("/api/v1/claim", content=body, headers=AS_JSON)
+    assert answer.status_code == 204
 
 
 async def test_an_event_type_cannot_smuggle_a_line(server: Server) -> None:

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from whilly.agents.claude_prices import Tokens, cost
-from whilly.core.evidence import Usage
-from whilly.core.money import LARGEST, Micros, from_usd
-from whilly.core.terminal import clean
+from whilly.core.evidence import MOST_TOKENS, Usage
+from whilly.core.money import LARGEST, Micros, from_usd, to_usd
+from whilly.core.terminal import clean, one_line
 
 Json = dict[str, Any]
-
-MOST_TOKENS = 10**12
-"""More than that is a mistake."""
 
 LONGEST_RESULT = 2000
 """Characters of one tool result that the transcript shows."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from whilly.core.errors import WhillyError
+from whilly.core.evidence import MOST_TOKENS
 from whilly.core.money import from_usd
 from whilly.core.outcome import Outcome
 
@@ -32,7 +33,6 @@ ACTABLE = (
 """Endings that an agent's side reports, and that a script can act out with `end`."""
 
 TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-MOST_TOKENS = 10**12
 
 
 class BadScript(WhillyError):

@@ -14,12 +14,12 @@ from whilly.agents.environment import clean_environment
 from whilly.agents.lines import Line, Lines
 from whilly.agents.process import run_process
 from whilly.agents.runner import AgentMissing, AgentResult, Brief, Listener, StopSignal
-from whilly.agents.script import ANY_TASK, MOST_TOKENS, NO_SCRIPTS, TOKENS, Script, Scripts
+from whilly.agents.script import ANY_TASK, NO_SCRIPTS, TOKENS, Script, Scripts
 from whilly.agents.spending import SpendingLimit
 from whilly.agents.stopped import exit_in_words, outcome_of_stopped
 from whilly.agents.telling import Telling
 from whilly.core.completion import says_blocked, says_complete
-from whilly.core.evidence import Usage
+from whilly.core.evidence import MOST_TOKENS, Usage
 from whilly.core.money import from_usd
 from whilly.core.outcome import Outcome
 from whilly.core.terminal import clean, one_line

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from whilly.core.money import Micros
 from whilly.core.outcome import Outcome
 
+MOST_TOKENS = 10**12
+"""Of one attempt: more than that is a mistake."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -184,6 +184,11 @@ def storable(text: str) -> str:
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", escaped)
 
 
+def is_storable(text: str) -> bool:
+    """Whether Postgres takes the text as it is."""
+    return "\0" not in text and (text.isascii() or not _SURROGATE.search(text))
+
+
 def restored(text: str) -> str:
     """The text that `storable` was given."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)

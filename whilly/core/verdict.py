@@ -106,7 +106,7 @@ def _follow(
             return Released(outcome, reason, counted=False, cause=cause)
         case Remedy.PARK:
             asked = PARK_SECONDS if report.retry_after_seconds is None else max(report.retry_after_seconds, 1)
-            wait = min(timedelta(seconds=asked), LONGEST_PARK)
+            wait = timedelta(seconds=min(asked, LONGEST_PARK.total_seconds()))
             return Released(outcome, reason, parked_until=now + wait, counted=False)
         case Remedy.RETRY | Remedy.BACK_OFF as remedy:
             if task.attempts >= MAX_ATTEMPTS:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from whilly.store.database import AWAY
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -44,6 +46,11 @@ class Batcher(Generic[Item, Answer]):
         try:
             answers = await self._work([item for item, _ in batch])
         except Exception as failure:
+            if len(batch) > 1 and not isinstance(failure, AWAY):
+                # One of them may be to blame; the others must not suffer for it.
+                for pair in batch:
+                    await self._perform([pair])
+                return
             for _, future in batch:
                 if not future.done():
                     future.set_exception(failure)

@@ -9,6 +9,7 @@ from whilly.core.errors import ConflictingReport, LeaseLost, UnknownTask, Whilly
 from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status
+from whilly.core.plausible import plausible, plausible_usage
 from whilly.operations.end_attempts import Ended, end_attempts, fingerprint, settle_late
 from whilly.store.database import Database
 from whilly.store.transaction import Transaction
@@ -26,7 +27,7 @@ async def finish_attempts(
     A repeated report gets the stored answer. LeaseLost when the epoch is over, ConflictingReport when another report
     was taken for it, UnknownTask; these are given in place of the answer, so that one of them spoils no other.
     """
-    return await _finish(database, [(key, report, "") for key, report in reports])
+    return await _finish(database, [(key, plausible(report), "") for key, report in reports])
 
 
 async def release_attempt(database: Database, key: AttemptKey, release: Release) -> FinishAnswer:
@@ -35,7 +36,7 @@ async def release_attempt(database: Database, key: AttemptKey, release: Release)
     report = Report(
         outcome,
         reason=f"Given back by its worker: {release.cause}.",
-        usage=release.usage,
+        usage=plausible_usage(release.usage),
         kept_ref=release.kept_ref,
     )
     (answer,) = await _finish(database, [(key, report, release.cause)])

@@ -9,6 +9,7 @@ from whilly.core import budget
 from whilly.core.assignment import AttemptKey
 from whilly.core.errors import LeaseLost, WhillyError
 from whilly.core.money import Micros
+from whilly.core.plausible import plausible_usage
 from whilly.store.database import Database
 from whilly.store.transaction import Transaction
 from whilly.wire.work import Heartbeat, HeartbeatAnswer
@@ -25,6 +26,7 @@ async def renew_leases(
 
 async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> list[HeartbeatAnswer | WhillyError]:
     latest = dict(beats)
+    used = {key: plausible_usage(beat.usage).cost for key, beat in latest.items()}
     rows = await tx.fetch(
         "renew_leases",
         [key.plan for key in latest],
@@ -33,12 +35,12 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
         lease.total_seconds(),
         [beat.phase for beat in latest.values()],
         [beat.last_line for beat in latest.values()],
-        [beat.usage.cost for beat in latest.values()],
+        list(used.values()),
     )
     answers: dict[AttemptKey, HeartbeatAnswer] = {}
     for row in rows:
         key = AttemptKey(row["plan_id"], row["id"], row["epoch"])
-        reserved = await _topped_up(tx, row, latest[key].usage.cost or 0)
+        reserved = await _topped_up(tx, row, used[key] or 0)
         promised = row["plan_promised_micros"] + reserved - row["reserved_micros"]
         limit = budget.limit(row["plan_budget_micros"], row["budget_micros"], reserved, promised=promised)
         answers[key] = HeartbeatAnswer(lease.total_seconds(), row["cancel_requested"], limit)

@@ -1,6 +1,8 @@
 """Bodies in and out, counted and timed while they arrive."""
 
 import asyncio
+import json
+import re
 from functools import cache
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qs
@@ -9,6 +11,7 @@ from pydantic import TypeAdapter
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from whilly.core.redaction import is_storable, storable
 from whilly.server.errors import Denied
 from whilly.wire.codec import encode
 
@@ -19,6 +22,9 @@ LARGEST_LOG = 8_000_000
 """Bytes: for transcripts and reports, which carry output."""
 
 RECEIPT_SECONDS = 10.0
+
+_UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+"""What a text that Postgres refuses has to contain, as JSON; other texts may contain it, too."""
 
 
 async def body_of(request: Request, largest: int = LARGEST) -> bytes:
@@ -47,7 +53,29 @@ async def read(request: Request, kind: type[Value], largest: int = LARGEST) -> V
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise Denied(415, "not_json", "The body must be sent as application/json.")
-    return cast(Value, _adapter(cast(Any, kind)).validate_json(await body_of(request, largest)))
+    return cast(Value, _adapter(cast(Any, kind)).validate_json(_storable(await body_of(request, largest))))
+
+
+def _storable(body: bytes) -> bytes:
+    """The JSON with NUL and half characters spelled out in its texts: a result must not be lost for such a byte."""
+    if not _UNSTORABLE.search(body):
+        return body
+    try:
+        return json.dumps(_with_storable_texts(json.loads(body))).encode()
+    except (ValueError, RecursionError):
+        return body
+
+
+def _with_storable_texts(value: Any) -> Any:
+    match value:
+        case str():
+            return value if is_storable(value) else storable(value)
+        case list():
+            return [_with_storable_texts(each) for each in value]
+        case dict():
+            return {_with_storable_texts(key): _with_storable_texts(each) for key, each in value.items()}
+        case _:
+            return value
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -25,7 +25,8 @@ class Claims:
         """A task, or None after `wait_seconds`, or as soon as the client is gone (`receive` says so)."""
         if self._engine.wakeups.closed:
             raise Denied(503, "stopping", "This server is about to stop.", "Ask again.", {"Retry-After": "1"})
-        seconds = min(max(request.wait_seconds, 0), self._engine.timing.longest_wait)
+        # Asked this way round, so that NaN is no wait at all rather than one without end.
+        seconds = min(request.wait_seconds, self._engine.timing.longest_wait) if request.wait_seconds > 0 else 0
         found, seen = await self._ask(worker, request)
         if found is not None or seconds == 0:
             return found

@@ -19,6 +19,7 @@ from whilly.core.errors import (
     UnknownTask,
     WhillyError,
 )
+from whilly.store.database import AWAY
 from whilly.wire.codec import encode
 from whilly.wire.work import Problem
 
@@ -35,8 +36,6 @@ STATUS: dict[type[WhillyError], int] = {
     SchemaMismatch: 503,
 }
 """The domain knows no status codes; here each of its errors gets one."""
-
-DATABASE_AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
 
 RETRY_AFTER = "1"
 
@@ -69,7 +68,7 @@ def answer_to(error: Exception) -> Response:
             detail = error.detail if error.status_code != 404 else "There is nothing under this address."
             kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")
             return problem_answer(Problem(kind, _title(kind), error.status_code, detail), dict(error.headers or {}))
-        case _ if isinstance(error, (*DATABASE_AWAY, TimeoutError)):
+        case _ if isinstance(error, AWAY):
             log.warning("the database cannot be asked: %s: %s", type(error).__name__, error)
             return problem_answer(
                 Problem(

@@ -10,7 +10,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from whilly.server.engine import caller_of, engine_of
-from whilly.server.errors import DATABASE_AWAY, Denied
+from whilly.server.errors import Denied
+from whilly.store.database import AWAY
 
 IN_TOTAL = 500
 PER_TOKEN = 5
@@ -95,7 +96,7 @@ class EventStream(Response):
         access = engine_of(self._request).access
         while True:
             await asyncio.sleep(CHECK_TOKEN_EVERY)
-            with suppress(*DATABASE_AWAY, TimeoutError):
+            with suppress(*AWAY):
                 if await access.caller(self._request) is None:
                     return
 

@@ -30,6 +30,9 @@ _SESSION = {
     "idle_in_transaction_session_timeout": "60s",
 }
 
+AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
+"""What is raised when the database cannot be asked at all, whatever was to be asked; timeouts are OSErrors."""
+
 RETRIES = 5
 """How often a transaction that lost a race (deadlock, one claim asked twice) is tried again."""
 

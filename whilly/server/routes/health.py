@@ -8,8 +8,8 @@ from starlette.responses import Response
 from whilly.server.auth import EVERYBODY
 from whilly.server.bodies import answer
 from whilly.server.engine import engine_of
-from whilly.server.errors import DATABASE_AWAY
 from whilly.server.route import Route
+from whilly.store.database import AWAY
 
 PROBE_LIMIT = 2.0
 
@@ -36,7 +36,7 @@ async def _health(request: Request) -> Response:
         async with asyncio.timeout(PROBE_LIMIT):
             depth = (await engine.database.fetch("queue_depth"))[0]["depth"]
             caller = await engine.access.caller(request)
-    except (*DATABASE_AWAY, TimeoutError):
+    except AWAY:
         depth = None
     fine = depth is not None and engine.listener.connected
     told: dict[str, object] = {"status": "ok" if fine else "unavailable"}
