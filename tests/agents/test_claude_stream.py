@@ -1,13 +1,23 @@
 """The event stream: transcript, session, usage, in whatever state it arrives."""
 
+import inspect
 import json
+import math
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.agents.claude_samples import SAMPLES
+from whilly.agents import claude_outcome, claude_stream
+from whilly.agents.claude_outcome import outcome_of
 from whilly.agents.claude_stream import CHARACTERS_PER_REPORT, ClaudeStream, Heard
 from whilly.core.evidence import Usage
+from whilly.core.outcome import Outcome
+from whilly.wire.codec import encode
 
 ONE_REQUEST = Usage(6600, 1000, 50, 3000, 200)
 
@@ -179,6 +189,46 @@ def test_events_of_another_shape(event: dict[str, Any]) -> None:
     assert isinstance(stream.usage, Usage)
     assert isinstance(stream.final_text, str)
     assert isinstance(heard[0].text, str)
+
+
+NAMES = sorted(set(re.findall(r'"([A-Za-z_]+)"', inspect.getsource(claude_stream) + inspect.getsource(claude_outcome))))
+"""Every key and every word that the program knows."""
+
+SCALARS = st.sampled_from(
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        429,
+        10**400,
+        1e308,
+        math.inf,
+        math.nan,
+        "",
+        "\x1b[31m\0",
+        "limit reached|9999999999",
+        *NAMES,
+    ]
+)
+SHAPES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6)
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(NAMES), SHAPES, min_size=1, max_size=9), min_size=1, max_size=3))
+@example([{"type": "result", "is_error": True, "errors": 5}])
+@example([{"type": "result", "total_cost_usd": 10**400}])
+def test_events_of_any_shape_end_in_something_that_can_be_told(events: list[dict[str, Any]]) -> None:
+    stream, heard = take(*events)
+    outcome, reason, wait = outcome_of(stream, 0, "", datetime.now(UTC))
+    assert outcome in Outcome
+    assert wait is None or wait > 0
+    encode(stream.usage)
+    for text in (reason, stream.session, stream.model, stream.version, *(each.text for each in heard)):
+        assert "\x1b" not in text
+        assert "\0" not in text
 
 
 @pytest.mark.parametrize("name", ["lone-surrogate", "weird-text", "weird-shell-stream", "bad-utf8"])

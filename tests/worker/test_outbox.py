@@ -71,6 +71,19 @@ async def test_what_cannot_be_sent_in_time_is_given_back() -> None:
     assert sent.rest() == ("a",)
 
 
+async def test_what_cannot_even_be_sent_ends_nothing_but_the_telling(caplog: pytest.LogCaptureFixture) -> None:
+    wire = Wire()
+    wire.failures = [ValueError("no such letter")]
+    sent = box(wire, linger=0)
+    running = asyncio.create_task(sent.run())
+    sent.put("a")
+    await sent.flush(10)
+    assert not running.done()
+    running.cancel()
+    assert sent.lost == 1
+    assert "no such letter" in caplog.text
+
+
 async def test_a_refusal_is_counted_and_nothing_more_is_tried(caplog: pytest.LogCaptureFixture) -> None:
     wire = Wire()
     wire.failures = [Rejected(Problem("lease_lost", "Lease lost", 409, "The attempt is over."))]

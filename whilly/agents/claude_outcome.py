@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from whilly.agents.claude_stream import ClaudeStream, Json
+from whilly.agents.claude_stream import ClaudeStream, Json, errors_of
 from whilly.agents.reset_time import seconds_until_reset
 from whilly.agents.stopped import exit_in_words
 from whilly.core.completion import says_blocked, says_complete
@@ -67,7 +67,7 @@ def _finished(stream: ClaudeStream, result: Json, now: datetime) -> Ending:
 def _failed(stream: ClaudeStream, result: Json, now: datetime) -> Ending:
     """The program knows that it failed; the first line that applies counts."""
     text, status = stream.final_text, result.get("api_error_status")
-    said = one_line(text or "; ".join(map(str, result.get("errors") or []))) or "It does not say why."
+    said = one_line(text or errors_of(result)) or "It does not say why."
     if result.get("subtype") == "error_max_budget_usd":
         return Outcome.OVER_BUDGET, f"Claude Code stopped at its spending limit. {said}", None
     if result.get("subtype") == "error_max_turns":

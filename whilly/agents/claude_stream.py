@@ -87,7 +87,7 @@ class ClaudeStream:
                 return self._limit(_object(event, "rate_limit_info"))
             case "result", _:
                 self.result = event
-                self.session = _string(event, "session_id") or self.session
+                self.session = _name(event, "session_id") or self.session
                 return Heard(_closing(event), spent=True)
             case _:
                 return Heard()
@@ -116,15 +116,15 @@ class ClaudeStream:
     def _system(self, event: Json, subtype: Any) -> Heard:
         if subtype == "init":
             self.began = True
-            self.session = _string(event, "session_id")
-            self.model = _string(event, "model")
-            self.version = _string(event, "claude_code_version")
+            self.session = _name(event, "session_id")
+            self.model = _name(event, "model")
+            self.version = _name(event, "claude_code_version")
             return Heard(f"Claude Code {self.version}, {self.model}\n")
         if subtype == "api_retry":
             self.began = True
             seconds = _number(event, "retry_delay_ms") / 1000
-            why = f"{event.get('error_status') or 'no'} answer, {_string(event, 'error') or 'unknown error'}"
-            count = f"{event.get('attempt')} of {event.get('max_retries')}"
+            why = f"{_number(event, 'error_status') or 'no'} answer, {_name(event, 'error') or 'unknown error'}"
+            count = f"{_number(event, 'attempt')} of {_number(event, 'max_retries')}"
             return Heard(f"(The service: {why}. Retry {count} in {seconds:g} s.)\n", works=False)
         if subtype == "permission_denied":
             return Heard(f"(Denied: {clean(_string(event, 'message'))})\n")
@@ -179,7 +179,7 @@ class ClaudeStream:
         if limit.get("status") != "rejected":
             return Heard()
         self.limited_until = _number(limit, "resetsAt") or None
-        return Heard(f"(The subscription's limit is reached: {_string(limit, 'rateLimitType')})\n")
+        return Heard(f"(The subscription's limit is reached: {_name(limit, 'rateLimitType')})\n")
 
 
 def _event(line: str) -> Json | None:
@@ -231,7 +231,7 @@ def _said(block: Json) -> str:
     if block.get("type") == "text":
         return clean(_string(block, "text")) + "\n"
     if block.get("type") == "tool_use":
-        return f"→ {_string(block, 'name')}: {_gist(_object(block, 'input'))}\n"
+        return f"→ {_name(block, 'name')}: {_gist(_object(block, 'input'))}\n"
     return ""
 
 
@@ -240,7 +240,7 @@ def _gist(arguments: Json) -> str:
     for name in ("command", "file_path", "notebook_path", "pattern", "description"):
         if text := _string(arguments, name):
             return " ".join(clean(text).split())[:LONGEST_RESULT]
-    return json.dumps(arguments)[:200]
+    return clean(json.dumps(arguments))[:200]
 
 
 def _tool_result(block: Json) -> str:
@@ -257,11 +257,16 @@ def _tool_result(block: Json) -> str:
 
 
 def _closing(result: Json) -> str:
-    cost_usd = result.get("total_cost_usd")
-    cost_text = f", ${cost_usd:.4f}" if isinstance(cost_usd, int | float) else ""
-    trouble = clean(_string(result, "result") or "; ".join(map(str, result.get("errors") or [])))
-    how = f"Failed: {trouble}" if result.get("is_error") else "Ended"
-    return f"({how}. Turns: {result.get('num_turns')}{cost_text})\n"
+    cost = _sum_of_costs([result.get("total_cost_usd")])
+    cost_text = "" if cost is None else f", ${to_usd(cost):.4f}"
+    how = f"Failed: {clean(_string(result, 'result')) or errors_of(result)}" if result.get("is_error") else "Ended"
+    return f"({how}. Turns: {_number(result, 'num_turns')}{cost_text})\n"
+
+
+def errors_of(result: Json) -> str:
+    """What the final event says went wrong, where it is a list; cleaned."""
+    errors = result.get("errors")
+    return clean("; ".join(map(str, errors))) if isinstance(errors, list) else ""
 
 
 def _blocks(event: Json) -> list[Json]:
@@ -277,6 +282,11 @@ def _object(holder: Json, name: str) -> Json:
 def _string(holder: Json, name: str) -> str:
     value = holder.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _name(holder: Json, name: str) -> str:
+    """A word or two, fit to be shown."""
+    return one_line(_string(holder, name), 100)
 
 
 def _number(holder: Json, name: str) -> int:

@@ -179,7 +179,8 @@ class Attempt:
             agent_version=self._roster.version(self._agent),
         )
 
-    async def _hand_in(self, report: Report) -> Ended:
+    async def _hand_in(self, told: Report) -> Ended:
+        report = self._contact.wording.report(told)
         match report.outcome:
             case Outcome.RELEASED:
                 answer = await self._contact.give_back("shutdown", report)

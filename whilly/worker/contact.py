@@ -79,7 +79,7 @@ class Contact:
 
     def tell(self, event: AttemptEvent) -> None:
         """Have it written into the log soon."""
-        self._events.put(event)
+        self._events.put(self.wording.event(event))
 
     async def hear(self, progress: Progress) -> None:
         """Take what an agent's runner tells while it runs."""

@@ -83,6 +83,10 @@ class Outbox(Generic[Item]):
                 await asyncio.sleep(self._back_off.seconds(failures))
             except Rejected as refusal:
                 self._give_up(str(refusal))
+            except Exception as failure:
+                # The attempt goes on without being told of: its report is what counts.
+                log.exception("Telling of an attempt failed")
+                self._give_up(repr(failure))
 
     async def _send_some(self) -> None:
         batch: list[Item] = []

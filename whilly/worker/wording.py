@@ -2,10 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 from whilly.agents.runner import AgentResult
-from whilly.core.evidence import CheckResult
-from whilly.core.redaction import Redactor, storable
+from whilly.core.evidence import CheckResult, Report
+from whilly.core.redaction import Redactor, is_storable, storable
+from whilly.wire.work import AttemptEvent
 from whilly.worker.plain import newest_line, shortened
 
 LONGEST_SUMMARY = 4_000
@@ -29,12 +31,26 @@ class Wording:
 
     async def prompt(self, text: str) -> str:
         """What the agent was told."""
-        return await asyncio.to_thread(self._clean, shortened(text, LONGEST_PROMPT))
+        return await asyncio.to_thread(self._clean_and_short, text, LONGEST_PROMPT)
 
     async def agent_result(self, result: AgentResult) -> AgentResult:
         """With clean closing words; shortened, for they are only shown."""
-        said = await asyncio.to_thread(self._clean, shortened(result.final_text, LONGEST_SUMMARY))
+        said = await asyncio.to_thread(self._clean_and_short, result.final_text, LONGEST_SUMMARY)
         return replace(result, reason=self.reason(result.reason), final_text=said)
+
+    def event(self, event: AttemptEvent) -> AttemptEvent:
+        """With clean words in its payload, wherever they come from; its detail was cleaned before."""
+        return replace(event, payload=self._made_safe(event.payload))
+
+    def report(self, report: Report) -> Report:
+        """With clean words in the fields that others than Whilly fill; summary and checks were cleaned before."""
+        return replace(
+            report,
+            reason=self._safe(report.reason),
+            agent_version=self._safe(report.agent_version),
+            model=self._safe(report.model),
+            session=self._safe(report.session),
+        )
 
     async def check_result(self, result: CheckResult) -> CheckResult:
         """With clean output."""
@@ -49,5 +65,25 @@ class Wording:
             note=self._clean(result.note),
         )
 
+    def _clean_and_short(self, text: str, most: int) -> str:
+        # In this order: of a secret that was cut in two, the second half would not be known.
+        return storable(shortened(self._redactor.text(text), most))
+
     def _clean(self, text: str) -> str:
         return storable(self._redactor.text(text))
+
+    def _safe(self, text: str) -> str:
+        """The same for a text that may be clean already."""
+        told = self._redactor.text(text)
+        return told if is_storable(told) else storable(told)
+
+    def _made_safe(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._safe(value)
+            case dict():
+                return {name: self._made_safe(each) for name, each in value.items()}
+            case list() | tuple():
+                return [self._made_safe(each) for each in value]
+            case _:
+                return value
