@@ -1,6 +1,7 @@
 """Values as JSON on stdout, for programs."""
 
 import json
+import re
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum, IntEnum
@@ -12,12 +13,23 @@ from whilly.core.money import to_usd
 from whilly.core.plan import Priority
 
 _MONEY = {"budget", "spent", "reserved", "cost"}
+_ACTED_UPON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _AS_THEY_ARE = {str, int, float, bool, type(None)}
 
 
 def say_json(value: object) -> None:
     """Print a dataclass, or plain data, as indented JSON; money in dollars, as exact decimal texts."""
-    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+    typer.echo(as_json(value, indent=2))
+
+
+def as_json(value: object, indent: int | None = None) -> str:
+    """JSON in which letters of all scripts are themselves, and what a terminal would act upon is escaped."""
+    text = json.dumps(plain(value), indent=indent, ensure_ascii=False)
+    return text if text.isascii() and "\x7f" not in text else _ACTED_UPON.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def plain(value: Any) -> Any:

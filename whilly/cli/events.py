@@ -1,7 +1,5 @@
 """`whilly events`: the log."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +31,8 @@ async def _tell(plan: str | None, follow: bool, as_json: bool, after: int) -> No
     from whilly.operations.read_events import events_after
     from whilly.operations.sequence_events import sequence_events
     from whilly.settings import Settings
+    import asyncio
+
 
     async with open_database(Settings.from_environment(), size=3) as database, _hints(database) as hint:
         position = after
@@ -54,7 +54,7 @@ async def _tell(plan: str | None, follow: bool, as_json: bool, after: int) -> No
 
 
 @asynccontextmanager
-async def _hints(database: "Database") -> AsyncIterator[asyncio.Event]:
+async def _hints(database: "Database") -> AsyncIterator["asyncio.Event"]:
     """An event that is set whenever the log has grown."""
     grown = asyncio.Event()
 
@@ -97,6 +97,6 @@ def line_of(event: "StoredEvent") -> str:
 
 
 def _as_json(event: "StoredEvent") -> str:
-    from whilly.cli.as_json import plain
+    from whilly.cli.as_json import as_json
 
-    return json.dumps(plain(event), ensure_ascii=False)
+    return as_json(event)

@@ -45,7 +45,7 @@ def task_page(plan: str, detail: "TaskDetail", *, colour: bool) -> str:
 def _attempt(attempt: "AttemptView") -> list[str]:
     ended = attempt.outcome or f"running ({attempt.phase})"
     agent = " ".join(part for part in (attempt.agent, attempt.agent_version, attempt.model) if part) or "no agent yet"
-    lines = [f"Attempt {attempt.epoch}: {ended}, {agent}, {shown(attempt.usage.cost)}, on {attempt.worker}"]
+    lines = [f"Attempt {attempt.epoch}: {ended}, {one_line(agent)}, {shown(attempt.usage.cost)}, on {attempt.worker}"]
     if attempt.reason:
         lines.append(f"  {one_line(attempt.reason, 300)}")
     if attempt.ended_at:
@@ -55,14 +55,14 @@ def _attempt(attempt: "AttemptView") -> list[str]:
             f"  commit {attempt.head_commit[:12]}, {attempt.files_changed} files, base {attempt.base_commit[:12]}"
         )
     if attempt.kept_ref:
-        lines.append(f"  everything it left: {attempt.kept_ref}")
+        lines.append(f"  everything it left: {one_line(attempt.kept_ref)}")
     for check in attempt.checks:
         lines += _check(check)
     return lines
 
 
 def _check(check: CheckResult) -> list[str]:
-    verdict = "passed" if check.passed else f"failed ({check.note or f'exit code {check.exit_code}'})"
+    verdict = "passed" if check.passed else f"failed ({one_line(check.note) or f'exit code {check.exit_code}'})"
     optional = "" if check.required else ", optional"
     lines = [f"  check {one_line(check.name)}{optional}: {verdict} in {check.duration_ms / 1000:.1f} s"]
     if not check.passed:

@@ -114,6 +114,7 @@ async def _work(
     from whilly.client.connect import over_network
     from whilly.client.control_plane import ControlPlane
     from whilly.client.errors import Rejected
+    from whilly.core.terminal import one_line
     from whilly.worker.equipment import Equipment
     from whilly.worker.loop import Worker
     from whilly.worker.stop import Stop, stop_on_signals
@@ -131,7 +132,7 @@ async def _work(
                 state=folder,
                 environment=os.environ,
                 secrets=(token,),
-                tell=lambda sentence: typer.echo(sentence, err=True),
+                tell=lambda sentence: typer.echo(one_line(sentence, 400), err=True),
             )
             with stop_on_signals(stop):
                 try:
@@ -139,7 +140,7 @@ async def _work(
                 except Rejected as refused:
                     raise BadSetting(f"The control plane at {address} refuses this worker: {refused}") from None
     for attempt in worked.attempts:
-        typer.echo(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}".rstrip())
+        typer.echo(one_line(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}", 400))
     return 2 if worked.missing and not worked.attempts else 0
 
 
@@ -165,7 +166,9 @@ def main() -> None:
     try:
         app()
     except WhillyError as problem:
-        print(f"whilly-worker: {problem}", file=sys.stderr)  # noqa: T201
+        from whilly.core.terminal import clean
+
+        print(f"whilly-worker: {clean(str(problem))}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
 
 
