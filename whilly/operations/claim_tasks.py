@@ -15,7 +15,7 @@ from whilly.core.plan import RepoTarget, checks_of
 from whilly.store.database import Database
 from whilly.store.specs import checks_from, from_json, spec_from
 from whilly.store.tasks import task_from
-from whilly.store.transaction import Transaction
+from whilly.store.transaction import LostRace, Transaction
 from whilly.wire.work import ClaimRequest
 
 Ask = tuple[str, ClaimRequest]
@@ -120,7 +120,7 @@ async def _grant(
     if not opened:
         return False
     await tx.flush()
-    await tx.execute(
+    begun = await tx.fetch(
         "open_attempts",
         [task.plan for task, _, _ in opened],
         [task.id for task, _, _ in opened],
@@ -128,6 +128,8 @@ async def _grant(
         [worker for _, worker, _ in opened],
         [at for _, _, at in opened],
     )
+    if left is None and begun[0]["budgeted"] and ready[0]["plan_budget_micros"] is None:
+        raise LostRace(f"plan {plan} got a budget while its tasks were looked at")
     if reserved_in_plan:
         await tx.execute("reserve_budget", plan, reserved_in_plan)
     return True

@@ -40,7 +40,7 @@ async def end_attempts(tx: Transaction, endings: Sequence[Ended]) -> list[Finish
     answers: list[FinishAnswer] = []
     moved: list[Task] = []
     closed: list[dict[str, Any]] = []
-    bills: list[tuple[Task, Micros, bool]] = []
+    bills: list[tuple[Task, Micros]] = []
     for ending in endings:
         row, report = ending.row, ending.report
         task = task_from(row)
@@ -54,13 +54,14 @@ async def end_attempts(tx: Transaction, endings: Sequence[Ended]) -> list[Finish
         answers.append(answer)
         moved.append(after)
         closed.append(_closing(task, report, judged, charge, answer))
-        bills.append((task, charge, row["plan_budget_micros"] is not None))
-    await tx.execute("close_attempts", to_json(closed))
+        bills.append((task, charge))
+    # Asked only now: a budget may have been set while the rows were waited for, and it counts what they reserve.
+    budgeted = {row["plan_id"] for row in await tx.fetch("close_attempts", to_json(closed)) if row["budgeted"]}
     if held := [ending.row for ending in endings if ending.row["key_files"]]:
         await tx.execute("release_files", [row["plan_id"] for row in held], [row["id"] for row in held])
     await release_dependants(tx, moved)
     await tx.flush()
-    await _settle(tx, bills)
+    await _settle(tx, bills, budgeted)
     return answers
 
 
@@ -118,13 +119,13 @@ def _closing(task: Task, report: Report, judged: Judged, charge: Micros, answer:
     }
 
 
-async def _settle(tx: Transaction, bills: list[tuple[Task, Micros, bool]]) -> None:
+async def _settle(tx: Transaction, bills: list[tuple[Task, Micros]], budgeted: set[str]) -> None:
     """Book the charges; a plan without a budget is touched only when something was spent."""
     costs: dict[str, Micros] = {}
     freed: dict[str, Micros] = {}
     last: dict[str, str] = {}
-    for task, charge, budgeted in bills:
-        if charge or budgeted:
+    for task, charge in bills:
+        if charge or task.plan in budgeted:
             costs[task.plan] = costs.get(task.plan, 0) + charge
             freed[task.plan] = freed.get(task.plan, 0) + task.reserved
             last[task.plan] = task.id
@@ -167,4 +168,4 @@ async def settle_late(tx: Transaction, row: Any, report: Report) -> None:
     )
     for late in found:
         await tx.execute("add_task_spending", row["plan_id"], row["id"], late["difference"])
-        await _settle(tx, [(replace(task_from(row), reserved=0), late["difference"], True)])
+        await _settle(tx, [(replace(task_from(row), reserved=0), late["difference"])], {row["plan_id"]})

@@ -57,12 +57,13 @@ async def _finish(database: Database, finishes: Sequence[Finish]) -> list[Finish
 
 
 async def _finish_all(tx: Transaction, finishes: list[Finish]) -> dict[AttemptKey, FinishAnswer | WhillyError]:
-    rows = await tx.fetch(
-        "lock_attempts",
-        [key.plan for key, _, _ in finishes],
-        [key.task for key, _, _ in finishes],
-        [key.epoch for key, _, _ in finishes],
-    )
+    keys = [[key.plan, key.task, key.epoch] for key, _, _ in finishes]
+    columns = [list(column) for column in zip(*keys, strict=True)]
+    rows = await tx.fetch("lock_attempts", *columns)
+    if any(row["claim_id"] is None or row["epoch"] != row["asked_epoch"] or row["started_at"] is None for row in rows):
+        # If the lock was waited for, the task is as it is now, but its attempt as it was before: the same report may
+        # have been taken meanwhile, through another server. With the lock in hand both are read as they are.
+        rows = await tx.fetch("lock_attempts", *columns)
     found = {AttemptKey(row["plan_id"], row["id"], row["asked_epoch"]): row for row in rows}
     answers: dict[AttemptKey, FinishAnswer | WhillyError] = {}
     due: dict[AttemptKey, Ended] = {}
@@ -74,10 +75,12 @@ async def _finish_all(tx: Transaction, finishes: list[Finish]) -> dict[AttemptKe
             due[key] = Ended(row, report, cause)
         else:
             answers[key] = _already(row, report)
-            if isinstance(answers[key], LeaseLost):
-                await settle_late(tx, row, report)
     if due:
         answers.update(zip(due, await end_attempts(tx, list(due.values())), strict=True))
+    # Afterwards, for the end of an attempt writes the task as it was read, and both may be about the same task.
+    for key, report, _ in finishes:
+        if isinstance(answers[key], LeaseLost):
+            await settle_late(tx, found[key], report)
     return answers
 
 

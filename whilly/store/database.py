@@ -10,7 +10,7 @@ import asyncpg
 from whilly.core.errors import SchemaMismatch
 from whilly.store import schema
 from whilly.store.statements import statement
-from whilly.store.transaction import Transaction
+from whilly.store.transaction import LostRace, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Database:
             await transaction.flush()
 
     async def transact(self, work: Callable[[Transaction], Awaitable[Result]]) -> Result:
-        """Do the work in a transaction, again when Postgres says that it lost a race."""
+        """Do the work in a transaction, again when it lost a race."""
         for remaining in reversed(range(RETRIES)):
             try:
                 async with self.transaction() as transaction:
@@ -97,6 +97,7 @@ class Database:
                 asyncpg.DeadlockDetectedError,
                 asyncpg.SerializationError,
                 asyncpg.UniqueViolationError,
+                LostRace,
             ) as lost_race:
                 if not remaining:
                     raise

@@ -17,6 +17,10 @@ EVERY_PLAN = "*"
 TaskKey = tuple[str, str]
 
 
+class LostRace(Exception):
+    """What was read is no longer true; `Database.transact` rolls back and begins anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     plan: str

@@ -1,4 +1,4 @@
--- Writes how attempts ended ($1: one JSON object each).
+-- Writes how attempts ended ($1: one JSON object each); says which of their plans have a budget now.
 update attempts a
 set ended_at = coalesce(a.ended_at, clock_timestamp()), last_seen = clock_timestamp(), phase = '', outcome = r.outcome,
     reason = r.reason, summary = r.summary, agent = coalesce(nullif(r.agent, ''), a.agent),
@@ -17,3 +17,4 @@ from jsonb_to_recordset($1::jsonb) as r (
     verdict_reason text
 )
 where a.plan_id = r.plan_id and a.task_id = r.task_id and a.epoch = r.epoch
+returning a.plan_id, (select p.budget_micros is not null from plans p where p.id = a.plan_id) as budgeted

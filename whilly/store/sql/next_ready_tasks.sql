@@ -1,7 +1,8 @@
 -- At most $2 tasks of plan $1 that may start now, best first, locked; tasks already held by the claims $4 come with them.
--- The CTE is materialized: inlined into a join, LIMIT with SKIP LOCKED can lock more rows than it returns.
+-- The CTE is materialized: inlined into a join, LIMIT with SKIP LOCKED can lock more rows than it returns. All columns
+-- come from the row that was locked: read again from the table they would be those of before the wait for the lock.
 with candidate as materialized (
-    select t.plan_id, t.id
+    select t.*
     from tasks t
     where t.plan_id = $1
         and (
@@ -32,9 +33,9 @@ with candidate as materialized (
     for update of t skip locked
 ),
 chosen as (
-    select plan_id, id from candidate
+    select * from candidate
     union all
-    select plan_id, id from tasks where claim_id = any($4::text[])
+    select * from tasks where claim_id = any($4::text[])
 )
 select
     t.*,
@@ -47,8 +48,7 @@ select
     p.repo_targets,
     coalesce(nullif(t.repository, ''), nullif(p.repository, ''), p.id) as files_in,
     clock_timestamp() as now
-from chosen c
-join tasks t on t.plan_id = c.plan_id and t.id = c.id
+from chosen t
 join specs s on s.plan_id = t.plan_id and s.task_id = t.id
 join plans p on p.id = t.plan_id
 order by t.priority, t.position
