@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    import asyncio
+
     from whilly.operations.read_events import StoredEvent
     from whilly.store.database import Database
 
@@ -23,16 +25,18 @@ def events(
     verify: Annotated[bool, typer.Option("--verify", help="Check the hash chain of the whole log instead.")] = False,
 ) -> None:
     """What happened, in order."""
+    import asyncio
+
     asyncio.run(_verify() if verify else _tell(plan, follow, as_json, after))
 
 
 async def _tell(plan: str | None, follow: bool, as_json: bool, after: int) -> None:
+    import asyncio
+
     from whilly.cli.database import open_database
     from whilly.operations.read_events import events_after
     from whilly.operations.sequence_events import sequence_events
     from whilly.settings import Settings
-    import asyncio
-
 
     async with open_database(Settings.from_environment(), size=3) as database, _hints(database) as hint:
         position = after
@@ -56,6 +60,8 @@ async def _tell(plan: str | None, follow: bool, as_json: bool, after: int) -> No
 @asynccontextmanager
 async def _hints(database: "Database") -> AsyncIterator["asyncio.Event"]:
     """An event that is set whenever the log has grown."""
+    import asyncio
+
     grown = asyncio.Event()
 
     def heard(*_said: object) -> None:
