@@ -52,7 +52,7 @@ class TaskDetail:
 async def task_detail(database: Database, plan: str, task: str) -> TaskDetail:
     """A task and its attempts. Raises UnknownPlan, UnknownTask."""
     view = await task_view(database, plan, task)
-    return TaskDetail(view, tuple(_attempt(row) for row in await database.fetch("attempts_of_task", plan, task)))
+    return TaskDetail(view, tuple(_attempt(row) for row in await database.read("attempts_of_task", plan, task)))
 
 
 async def transcript(database: Database, plan: str, task: str, epoch: int | None = None) -> str:
@@ -63,7 +63,7 @@ async def transcript(database: Database, plan: str, task: str, epoch: int | None
         raise Refused(f"Task {task} has not been tried yet, so there is no transcript.")
     if epoch is not None and epoch not in known:
         raise Refused(f"Task {task} has no attempt {epoch}; it has {', '.join(map(str, known))}.")
-    rows = await database.fetch("transcript_of_attempt", plan, task, known[-1] if epoch is None else epoch)
+    rows = await database.read("transcript_of_attempt", plan, task, known[-1] if epoch is None else epoch)
     return "".join(row["text"] for row in rows)
 
 

@@ -46,10 +46,10 @@ class Board:
 
 async def read_board(database: Database, plan: str, rows: int) -> Board:
     """A plan with up to `rows` of its tasks. Raises UnknownPlan."""
-    shown = [row["id"] for row in await database.fetch("tasks_to_show", plan, rows)]
+    shown = [row["id"] for row in await database.read("tasks_to_show", plan, rows)]
     overview = await plan_overview(database, plan, shown)
-    people = await database.fetch("waiting_for_people", plan, PEOPLE_SHOWN)
-    events = await database.fetch("latest_events", plan, EVENTS_SHOWN)
+    people = await database.read("waiting_for_people", plan, PEOPLE_SHOWN)
+    events = await database.read("latest_events", plan, EVENTS_SHOWN)
     return Board(
         overview,
         tuple(

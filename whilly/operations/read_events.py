@@ -32,18 +32,18 @@ async def events_after(
     database: Database, position: int, plan: str | None = None, limit: int = 100
 ) -> list[StoredEvent]:
     """Up to `limit` events beyond a position, oldest first, of all plans or of one."""
-    return [event_from(row) for row in await database.fetch("events_after", position, plan, limit)]
+    return [event_from(row) for row in await database.read("events_after", position, plan, limit)]
 
 
 async def end_of_log(database: Database) -> int:
     """The position of the newest event; 0 when there is none."""
-    return int((await database.fetch("end_of_log"))[0]["position"])
+    return int((await database.read("end_of_log"))[0]["position"])
 
 
 async def verify_log(database: Database) -> int | None:
     """The first position whose event is missing or not what it was when it was hashed; None when the log is sound."""
     position, digest = 0, BEGINNING
-    while rows := await database.fetch("events_to_verify", position, PAGE):
+    while rows := await database.read("events_to_verify", position, PAGE):
         for row in rows:
             position += 1
             if row["position"] != position or row["id"] is None:

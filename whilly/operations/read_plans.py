@@ -67,12 +67,12 @@ class PlanOverview:
 
 async def list_plans(database: Database) -> list[PlanSummary]:
     """All plans, newest first."""
-    return _summaries(await database.fetch("list_plans", None))
+    return _summaries(await database.read("list_plans", None))
 
 
 async def plan_summary(database: Database, plan: str) -> PlanSummary:
     """One plan in one line. Raises UnknownPlan."""
-    found = _summaries(await database.fetch("list_plans", plan))
+    found = _summaries(await database.read("list_plans", plan))
     if not found:
         raise UnknownPlan(plan)
     return found[0]
@@ -80,14 +80,14 @@ async def plan_summary(database: Database, plan: str) -> PlanSummary:
 
 async def plan_overview(database: Database, plan: str, tasks: Iterable[str] | None = None) -> PlanOverview:
     """A plan and its tasks (or only the given ones), each with the reason why it is where it is. Raises UnknownPlan."""
-    rows = await database.fetch("plan_by_id", plan)
+    rows = await database.read("plan_by_id", plan)
     if not rows:
         raise UnknownPlan(plan)
     row = rows[0]
     wanted = None if tasks is None else list(tasks)
-    task_rows = await database.fetch("tasks_of_plan", plan, wanted)
-    prerequisites = _grouped(await database.fetch("open_prerequisites", plan, wanted))
-    held = _held(await database.fetch("files_in_the_way", plan, wanted))
+    task_rows = await database.read("tasks_of_plan", plan, wanted)
+    prerequisites = _grouped(await database.read("open_prerequisites", plan, wanted))
+    held = _held(await database.read("files_in_the_way", plan, wanted))
     views = tuple(_view(task, row, prerequisites, held) for task in task_rows)
     specs = tuple(view.spec for view in views)
     return PlanOverview(await plan_summary(database, plan), plan_from(row, specs), views, row["now"])
@@ -103,10 +103,10 @@ async def task_view(database: Database, plan: str, task: str) -> TaskView:
 
 async def export_plan(database: Database, plan: str) -> Plan:
     """The plan with the statuses its tasks have now. Raises UnknownPlan."""
-    rows = await database.fetch("plan_by_id", plan)
+    rows = await database.read("plan_by_id", plan)
     if not rows:
         raise UnknownPlan(plan)
-    tasks = await database.fetch("tasks_of_plan", plan, None)
+    tasks = await database.read("tasks_of_plan", plan, None)
     specs = tuple(replace(spec_from(task["spec"]), status=Status(task["status"])) for task in tasks)
     return plan_from(rows[0], specs)
 

@@ -49,7 +49,7 @@ class Progress:
 
 async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) -> Progress:
     """Count the plan's tasks. Raises UnknownPlan."""
-    (row,) = await database.fetch("progress", plan, list(agents))
+    (row,) = await database.read("progress", plan, list(agents))
     if row["spent_micros"] is None:
         raise UnknownPlan(plan)
     return Progress(
@@ -77,4 +77,4 @@ async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) 
 
 async def agents_of_plan(database: Database, plan: str) -> list[str]:
     """The agents that the plan's tasks name, in alphabetical order."""
-    return [row["agent"] for row in await database.fetch("agents_of_plan", plan)]
+    return [row["agent"] for row in await database.read("agents_of_plan", plan)]

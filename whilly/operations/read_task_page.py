@@ -45,8 +45,8 @@ async def read_task_page(
     database: Database, plan: str, *, status: Status | None = None, after: Place = BEGINNING, limit: int = 100
 ) -> list[ListedTask]:
     """Up to `limit` tasks beyond `after`, by priority and id. Raises UnknownPlan."""
-    rows = await database.fetch("tasks_page", plan, status and status.value, *after, limit)
-    if not rows and not await database.fetch("plan_by_id", plan):
+    rows = await database.read("tasks_page", plan, status and status.value, *after, limit)
+    if not rows and not await database.read("plan_by_id", plan):
         raise UnknownPlan(plan)
     listed = []
     for row in rows:

@@ -1,5 +1,6 @@
 """Connections to Postgres, and the one way to change something: a transaction."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -33,6 +34,12 @@ _SESSION = {
 AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
 """What is raised when the database cannot be asked at all, whatever was to be asked; timeouts are OSErrors."""
 
+ACQUIRE_SECONDS = 10.0
+"""How long to wait for a connection."""
+
+READ_ACQUIRE_SECONDS = 2.0
+"""The same for a read: whoever looks can look again, whoever works must not wait."""
+
 RETRIES = 5
 """How often a transaction that lost a race (deadlock, one claim asked twice) is tried again."""
 
@@ -42,6 +49,7 @@ class Database:
 
     def __init__(self, pool: Any, url: str) -> None:
         self._pool = pool
+        self._places_for_reads = asyncio.Semaphore(max(size // 2, 1))
         self.url = url
 
     @classmethod
@@ -62,7 +70,7 @@ class Database:
             raise SchemaMismatch(
                 f"The database has schema {found or 'none'}, this program needs {wanted}; run `whilly db upgrade`."
             )
-        return cls(pool, url)
+        return cls(pool, url, size)
 
     async def close(self) -> None:
         """Give all connections back."""
@@ -71,18 +79,30 @@ class Database:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
         """A connection for reading, or for a conversation of its own such as LISTEN."""
-        async with self._pool.acquire() as connection:
+        async with self._pool.acquire(timeout=ACQUIRE_SECONDS) as connection:
             yield connection
 
     async def fetch(self, name: str, *arguments: object) -> list[Any]:
         """The rows that one statement of `store/sql` gives."""
-        async with self._pool.acquire() as connection:
+        async with self._pool.acquire(timeout=ACQUIRE_SECONDS) as connection:
             return list(await connection.fetch(statement(name), *arguments))
+
+    async def read(self, name: str, *arguments: object) -> list[Any]:
+        """The same for what people look at, which may take long: reads get half of the connections at most.
+
+        Raises TimeoutError when all of those stay busy, so that heartbeats and reports find a connection.
+        """
+        async with asyncio.timeout(READ_ACQUIRE_SECONDS):
+            await self._places_for_reads.acquire()
+        try:
+            return await self.fetch(name, *arguments)
+        finally:
+            self._places_for_reads.release()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """One unit of work: everything recorded in it is stored together, or nothing is."""
-        async with self._pool.acquire() as connection, connection.transaction():
+        async with self._pool.acquire(timeout=ACQUIRE_SECONDS) as connection, connection.transaction():
             transaction = Transaction(connection)
             yield transaction
             await transaction.flush()
