@@ -47,7 +47,7 @@ RETRIES = 5
 class Database:
     """A pool of connections to one database whose schema fits this program."""
 
-    def __init__(self, pool: Any, url: str) -> None:
+    def __init__(self, pool: Any, url: str, size: int) -> None:
         self._pool = pool
         self._places_for_reads = asyncio.Semaphore(max(size // 2, 1))
         self.url = url
