@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WHILLY = (sys.executable, "-m", "whilly.cli.main")
+WORKER = (sys.executable, "-m", "whilly.cli.worker_main")
 NOTHING = (sys.executable, "-c", "pass")
 
 

@@ -5,7 +5,19 @@ import sys
 
 import pytest
 
-HEAVY = ("asyncpg", "fastapi", "httpx2", "sqlalchemy", "alembic", "textual", "uvicorn", "jinja2", "rich")
+HEAVY = (
+    "asyncio",
+    "asyncpg",
+    "fastapi",
+    "httpx2",
+    "sqlalchemy",
+    "alembic",
+    "textual",
+    "uvicorn",
+    "jinja2",
+    "pydantic",
+    "rich",
+)
 COMMANDS = [
     (), ("plan",), ("plan", "import"), ("plan", "show"), ("run",), ("task",), ("why",), ("events",), ("review",),
     ("budget",), ("db",), ("demo",), ("logs",), ("pause",),

@@ -1,6 +1,5 @@
 """The database of a command: the server that the settings name, or the embedded one."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +18,8 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
     if settings.database_url is not None:
         yield settings.database_url
         return
+
+    import asyncio
 
     from whilly.store import embedded
 

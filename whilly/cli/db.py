@@ -1,6 +1,5 @@
 """`whilly db`: where the database is, whether its schema fits, and who uses it."""
 
-import asyncio
 import json
 import os
 import signal
@@ -43,6 +42,8 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say where the database is, its version and schema, and who uses it."""
+    import asyncio
+
     found = asyncio.run(_status(Settings.from_environment()))
     if as_json:
         typer.echo(json.dumps(asdict(found) | {"fits": found.fits}, indent=2, ensure_ascii=False))
@@ -54,6 +55,8 @@ def status(
 @app.command()
 def upgrade() -> None:
     """Give the database the schema that this version of Whilly needs."""
+    import asyncio
+
     applied, version = asyncio.run(_upgrade(Settings.from_environment()))
     if applied:
         typer.echo(f"Applied {', '.join(applied)}; the database has schema {version} now.")

@@ -1,7 +1,5 @@
 """`whilly demo`: a small plan from nothing to verified commits, with a page to watch and one decision to make."""
 
-import asyncio
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +21,9 @@ def demo(
     ] = None,
 ) -> None:
     """Play a small plan with a scripted agent on a scratch repository. Needs no key, no network and no Docker."""
+    import asyncio
+    import shutil
+
     if shutil.which("git") is None:
         raise Refused("The demo needs git, which is not on the PATH; install it and try again.")
 

@@ -8,28 +8,27 @@ from whilly import __version__
 from whilly.cli import budget, control, db, demo, events, logs, plan, review, run, task
 from whilly.core.errors import IllegalTransition, PlanRejected, Refused, WhillyError
 
+_GROUPS = {"plan": plan.app, "task": task.app, "review": review.app, "budget": budget.app, "db": db.app}
+_NO_HELP = {"help": False}
+
 app = typer.Typer(
     name="whilly",
     help="A control plane for AI coding agents: a plan becomes verified work.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    # `--install-completion` stands before any command; for its sake typer would import pydantic (0.05 s) each time.
+    # For an option that was not given typer imports pydantic, which takes longer than all of `whilly plan --help`.
+    # Those for completion stand before any command; the help of the groups above a command gets a value by this map.
     add_completion=not sys.argv[1:] or sys.argv[1].startswith("-"),
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "default_map": {**_NO_HELP, **dict.fromkeys(_GROUPS, _NO_HELP)},
+    },
 )
-app.add_typer(plan.app, name="plan")
-app.command()(run.run)
-app.command()(demo.demo)
-app.add_typer(task.app, name="task")
-app.command()(task.why)
-app.command()(logs.logs)
-app.add_typer(review.app, name="review")
-app.command()(control.pause)
-app.command()(control.resume)
-app.add_typer(budget.app, name="budget")
-app.command()(events.events)
-app.add_typer(db.app, name="db")
+for _name, _group in _GROUPS.items():
+    app.add_typer(_group, name=_name)
+for _command in (run.run, demo.demo, task.why, logs.logs, control.pause, control.resume, events.events):
+    app.command()(_command)
 
 
 def _tell_version(wanted: bool) -> None:

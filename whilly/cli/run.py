@@ -1,6 +1,5 @@
 """`whilly run`: work on a plan until nothing is left that can run."""
 
-import asyncio
 import os
 import sys
 import time
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 1.0
 """Cheap without a network, and it is how soon an agent learns that it was cancelled."""
+
+REST = 10
+"""How many times as long as a look at the plan took, no other one is taken: for 100,000 tasks it is 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ def run(
     ] = False,
 ) -> None:
     """Work on a plan: hand its tasks to an agent, prove the results, leave branches whilly/PLAN/TASK."""
+    import asyncio
+
     settings = Settings.from_environment()
     plan = plan or settings.plan_id
     if not plan:
@@ -193,15 +197,19 @@ async def _until_over(
     stop: "Stop",
 ) -> AsyncIterator[None]:
     """While open, show each change, and stop the worker when nothing is left that can run."""
+    import asyncio
+
     from whilly.operations.read_progress import read_progress
 
     async def watch() -> None:
         async for _ in here.engine.live.nudges(wanted.plan):
+            began = time.monotonic()
             progress = await read_progress(database, wanted.plan, agents)
             await view.refresh(progress)
             if progress.over and not wanted.watch:
                 stop.set()
                 return
+            await asyncio.sleep(REST * (time.monotonic() - began))
 
     watching = asyncio.create_task(watch())
     watching.add_done_callback(lambda ended: stop.set() if not ended.cancelled() and ended.exception() else None)

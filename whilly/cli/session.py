@@ -1,6 +1,5 @@
 """What almost every command does: read the settings, open the database, do one thing, close it."""
 
-import asyncio
 import getpass
 import os
 import sys
@@ -18,6 +17,8 @@ Result = TypeVar("Result")
 
 def with_database(work: Callable[["Database"], Awaitable[Result]]) -> Result:
     """Do the work with an open database, and give its result. Raises WhillyError as the work and the opening do."""
+    import asyncio
+
     found: list[Result] = []
 
     async def session() -> None:
