@@ -7,6 +7,7 @@ from pathlib import Path
 from whilly.agents.runner import AgentRunner
 from whilly.client.control_plane import ControlPlane
 from whilly.core.plan import Check
+from whilly.workspace.space import Floor
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Equipment:
     """Further values that must not leave the machine in a transcript or an output."""
     checks: tuple[Check, ...] = ()
     """In addition to the plan's and the tasks'; the same name replaces."""
+    floor: Floor = Floor()
+    """What must be free on the disk of the workspaces; below it nothing new is claimed."""
     in_place: bool = False
     """Work in the user's own tree, one task at a time."""
     heartbeat_seconds: float = 15

@@ -19,9 +19,14 @@ from whilly.worker.interrupt import Interrupted, beside, unless
 from whilly.worker.journal import Journal
 from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
+from whilly.workspace.errors import NoSpace
 from whilly.workspace.garbage import sweep
+from whilly.workspace.space import require_space
 
 log = logging.getLogger(__name__)
+
+LOOK_FOR_SPACE_EVERY = 2.0
+"""Seconds."""
 
 LAST_TRY_SECONDS = 1.0
 """How long a worker that ends tries to bring reports that are late, and to find out about a claim without an answer."""
@@ -56,6 +61,7 @@ class Worker:
         self._ended: list[Ended] = []
         self._back_off = BackOff(0.2, 10)
         self._in_contact = True
+        self._has_space = True
         self._noted: set[str] = set()
 
     async def run(self, stop: Stop) -> Worked:
@@ -111,6 +117,9 @@ class Worker:
     async def _work(self, stop: Stop) -> None:
         """One task after another."""
         while not self._ending.is_set() and self._take_permit():
+            await self._wait_for_space()
+            if self._ending.is_set():
+                return
             asked_at = clock.now()
             assignment = await self._claim()
             if assignment is None:
@@ -123,6 +132,19 @@ class Worker:
             self._ended.append(ended)
             if ended.outcome in (Outcome.RELEASED, Outcome.AGENT_MISSING):
                 self._return_permit()
+
+    async def _wait_for_space(self) -> None:
+        """Claim nothing that the disk would not let end: one full disk must not use up the attempts of a whole plan."""
+        while not self._ending.is_set():
+            try:
+                require_space(self._equipment.workspaces, self._equipment.floor)
+            except NoSpace as full:
+                self._say_space(False, f"{full} Until then this worker takes no tasks.")
+            else:
+                self._say_space(True, "There is space on the disk again.")
+                return
+            with suppress(Interrupted):
+                await unless(self._ending, asyncio.sleep(LOOK_FOR_SPACE_EVERY))
 
     async def _claim(self) -> Assignment | None:
         """A task, once there is one; None when this look brought none or the worker ends.
@@ -179,3 +201,8 @@ class Worker:
         if now is not self._in_contact:
             self._equipment.tell(sentence)
         self._in_contact = now
+
+    def _say_space(self, now: bool, sentence: str) -> None:
+        if now is not self._has_space:
+            self._equipment.tell(sentence)
+        self._has_space = now

@@ -57,6 +57,7 @@ class Place:
             prerequisites=[(each.task, each.commit) for each in assignment.prerequisites],
             resume_from=resume or None,
             title=assignment.spec.description.strip().partition("\n")[0],
+            floor=self._equipment.floor,
         )
         for sentence in self._workspace.notes:
             self._note(sentence)
