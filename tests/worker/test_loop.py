@@ -140,8 +140,8 @@ async def test_an_agent_that_spends_too_much_is_stopped_and_its_work_is_kept(
 
 async def test_what_an_agent_leaves_when_it_crashes_is_kept(database: Database, tmp_path: Path) -> None:
     async with workshop(database, tmp_path, {"*": "echo half > T1.txt; exit 3"}) as shop:
+        await shop.room.submit(a_plan(a_task("T1")), shop.repository.path)
         async with shop.working(max_tasks=1) as (_, worker):
-            await shop.room.submit(a_plan(a_task("T1")), shop.repository.path)
             await worker
         (attempt,) = await shop.room.attempts("T1")
         assert (attempt["outcome"], attempt["exit_code"]) == ("agent_failed", 3)
@@ -169,8 +169,8 @@ async def test_an_agent_that_goes_missing_gives_its_task_back(database: Database
 
 async def test_a_broken_repository_is_a_workspace_error(database: Database, tmp_path: Path) -> None:
     async with workshop(database, tmp_path, {"*": WRITES}) as shop:
+        await shop.room.submit(a_plan(a_task("T1")), tmp_path / "nowhere")
         async with shop.working(max_tasks=1) as (_, worker):
-            await shop.room.submit(a_plan(a_task("T1")), tmp_path / "nowhere")
             await worker
         (attempt,) = await shop.room.attempts("T1")
         assert attempt["outcome"] == "workspace_error"
