@@ -9,7 +9,6 @@ import pytest
 from whilly.store import database as store_database
 from whilly.store import transaction as store_transaction
 from whilly.store.database import Database
-from whilly.store.statements import statement
 
 GATE = 42
 """The advisory lock at which a statement waits."""
@@ -19,10 +18,11 @@ Mutation = Callable[[str, str], str]
 
 
 def patched(monkeypatch: pytest.MonkeyPatch, change: Mutation) -> None:
-    """Let all statements be changed on their way from the file to the database."""
+    """Let all statements be changed on their way from the file to the database, after earlier changes."""
+    earlier: Callable[[str], str] = vars(store_transaction)["statement"]
 
     def read(name: str) -> str:
-        return change(name, statement(name))
+        return change(name, earlier(name))
 
     monkeypatch.setattr(store_database, "statement", read)
     monkeypatch.setattr(store_transaction, "statement", read)

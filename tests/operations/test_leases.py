@@ -11,6 +11,8 @@ from whilly.core.evidence import Usage
 from whilly.core.money import from_usd
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status
+from whilly.operations.append_events import append_events
+from whilly.operations.finish_attempts import finish_attempts, release_attempt
 from whilly.operations.import_plan import import_plan
 from whilly.operations.read_attempts import task_detail
 from whilly.operations.renew_leases import renew_leases
@@ -19,7 +21,7 @@ from whilly.operations.start_attempts import start_attempts
 from whilly.operations.steer_task import cancel_task
 from whilly.operations.sweep_leases import sweep_leases
 from whilly.store.database import Database
-from whilly.wire.work import Heartbeat, HeartbeatAnswer, Start
+from whilly.wire.work import AttemptEvent, Heartbeat, HeartbeatAnswer, Release, Start
 
 LEASE = timedelta(seconds=60)
 
@@ -94,6 +96,30 @@ async def test_a_heartbeat_of_an_old_epoch_extends_nothing(database: Database) -
 
     assert isinstance(answers[0], LeaseLost)
     assert isinstance(answers[1], HeartbeatAnswer)
+
+
+async def test_nothing_of_an_old_attempt_reaches_the_new_one(database: Database) -> None:
+    await import_plan(database, a_plan())
+    lost = await running(database)
+    await expire(database)
+    await sweep_leases(database)
+    async with database.connection() as connection:
+        await connection.execute("update tasks set parked_until = null")
+    living = await claimed(database)
+    assert living is not None
+    before = await row_of(database, "T1")
+
+    (beat,) = await renew_leases(database, [(lost.key, Heartbeat("agent"))], 2 * LEASE)
+    (start,) = await start_attempts(database, [(lost.key, Start("scripted"))])
+    (report,) = await finish_attempts(database, [(lost.key, a_report())])
+    with pytest.raises(LeaseLost):
+        await release_attempt(database, lost.key, Release("shutdown"))
+    with pytest.raises(LeaseLost):
+        await append_events(database, lost.key, [AttemptEvent("verification.started", number=1)])
+
+    assert [type(answer) for answer in (beat, start, report)] == [LeaseLost] * 3
+    assert await row_of(database, "T1") == {**before, "spent_micros": 0}
+    assert (await finished(database, living.key)).status is Status.DONE
 
 
 async def test_a_heartbeat_tells_of_a_cancel(database: Database) -> None:

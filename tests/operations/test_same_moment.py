@@ -118,6 +118,22 @@ async def test_a_claim_sees_the_task_that_it_locked(database: Database) -> None:
     assert len(set(versions)) == len(versions)
 
 
+async def test_a_claim_waits_for_nobody(database: Database) -> None:
+    await import_plan(database, a_plan(a_task("A"), a_task("B")))
+    async with database.connection() as connection, connection.transaction():
+        await connection.execute("select from tasks where id = 'A' for update")
+        claim = asyncio.create_task(claimed(database))
+        waits = asyncio.create_task(locks_waited_for(database, 1))
+        await asyncio.wait((claim, waits), return_when=asyncio.FIRST_COMPLETED)
+        in_time = claim.done()
+        waits.cancel()
+    found = await claim
+
+    assert in_time
+    assert found is not None
+    assert found.spec.id == "B"
+
+
 async def test_a_claim_that_reads_an_old_state_does_not_repeat_an_epoch(database: Database) -> None:
     await import_plan(database, a_plan())
     async with held_at(database, "next_ready_tasks", "from tasks t") as held:
@@ -149,6 +165,53 @@ async def test_a_first_budget_counts_what_is_just_being_claimed_or_ended(databas
 
     money = await money_of(database)
     assert money["reserved_micros"] == (money["of_tasks"] or 0)
+
+
+async def test_a_first_budget_waits_for_a_claim_that_has_its_task(database: Database) -> None:
+    await import_plan(database, a_plan(a_task("A"), a_task("B")))
+    async with held_at(database, "open_attempts", "from unnest") as held:
+        claim = asyncio.create_task(claimed(database))
+        await held()
+        budget = asyncio.create_task(set_budget(database, "p", from_usd("5")))
+        waits = asyncio.create_task(locks_waited_for(database, 2))
+        await asyncio.wait((budget, waits), return_when=asyncio.FIRST_COMPLETED)
+        waits.cancel()
+    await asyncio.gather(claim, budget)
+
+    assert (await money_of(database))["reserved_micros"] == from_usd("0.50")
+
+
+async def test_two_claims_that_both_saw_a_file_free_do_not_both_get_it(database: Database) -> None:
+    await import_plan(database, a_plan(a_task("A", key_files=("x.py",)), a_task("B", key_files=("x.py",))))
+    async with held_at(database, "next_ready_tasks", "from tasks t") as held:
+        slower = asyncio.create_task(claimed(database))
+        await held()
+        assert await claimed(database) is not None
+    assert await slower is None
+
+
+async def test_the_last_two_prerequisites_in_one_batch_release_once(database: Database) -> None:
+    await import_plan(database, a_plan(a_task("A"), a_task("B"), a_task("C", ("A", "B"))))
+    attempts = [await running(database) for _ in "AB"]
+
+    await finish_attempts(database, [(attempt.key, a_report()) for attempt in attempts])
+
+    assert (await row_of(database, "C"))["unmet"] == 0
+    assert await told(database, "C") == ["task.created", "task.ready"]
+
+
+async def test_a_lease_counts_from_when_it_is_written(database: Database) -> None:
+    """A heartbeat that waited for a lock grants a whole lease, not what the wait has left of it."""
+    await import_plan(database, a_plan())
+    attempt = await running(database, lease=timedelta(milliseconds=1))
+    async with database.connection() as connection, connection.transaction():
+        await connection.execute("select from tasks for update")
+        beat = asyncio.create_task(renew_leases(database, [(attempt.key, Heartbeat("agent"))], LEASE))
+        await locks_waited_for(database, 1)
+        released = await connection.fetchval("select clock_timestamp()")
+    await beat
+
+    assert (await row_of(database, "T1"))["lease_until"] >= released + LEASE
 
 
 async def test_a_task_cancelled_while_it_is_swept_is_not_tried_again(database: Database) -> None:
