@@ -1,5 +1,6 @@
 """Names, sites and headers: what a browser can be made to do by somebody else, and what not."""
 
+import asyncpg
 import httpx2
 import pytest
 
@@ -117,12 +118,24 @@ async def test_a_crash_tells_nothing_but_a_reference(server: Server, monkeypatch
     assert "reference" in answer.json()["detail"]
 
 
-async def test_a_database_that_is_away_is_said_and_may_be_asked_again(server: Server) -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ConnectionRefusedError("nobody there"),
+        TimeoutError(),
+        asyncpg.AdminShutdownError("terminating connection due to administrator command"),
+        asyncpg.CannotConnectNowError("the database system is starting up"),
+        asyncpg.TooManyConnectionsError("sorry, too many clients already"),
+        asyncpg.DiskFullError("could not extend file"),
+        asyncpg.InterfaceError("pool is closing"),
+    ],
+)
+async def test_a_database_that_is_away_is_said_and_may_be_asked_again(server: Server, failure: Exception) -> None:
     http: httpx2.AsyncClient = await server.operator()
     assert (await http.get("/api/v1/plans")).status_code == 200
 
     async def away(*_arguments: object) -> None:
-        raise ConnectionRefusedError("nobody there")
+        raise failure
 
     server.engine.access.forget()
     with pytest.MonkeyPatch.context() as patch:

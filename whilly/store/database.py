@@ -31,8 +31,15 @@ _SESSION = {
     "idle_in_transaction_session_timeout": "60s",
 }
 
-AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
-"""What is raised when the database cannot be asked at all, whatever was to be asked; timeouts are OSErrors."""
+AWAY = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.InterfaceError,
+    OSError,
+)
+"""What is raised when the database cannot do anything just now, whatever was asked: it is stopped, it starts, its disk
+or its connections are used up, the network is cut. Timeouts are OSErrors."""
 
 ACQUIRE_SECONDS = 10.0
 """How long to wait for a connection."""
