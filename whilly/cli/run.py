@@ -137,8 +137,10 @@ async def _work(
     from whilly.server.inprocess import control_plane_here
     from whilly.wire.work import Registration
     from whilly.worker.loop import Worker
+    from whilly.worker.seclusion import hide_memory
     from whilly.worker.stop import Stop, stop_on_signals
 
+    hide_memory()
     began = time.monotonic()
     stop = Stop()
     signals: list[str] = []

@@ -117,8 +117,10 @@ async def _work(
     from whilly.core.terminal import one_line
     from whilly.worker.equipment import Equipment
     from whilly.worker.loop import Worker
+    from whilly.worker.seclusion import hide_memory
     from whilly.worker.stop import Stop, stop_on_signals
 
+    hide_memory()
     stop = Stop()
     with worker_identity(settings.data_dir, worker_id) as (worker, folder):
         async with over_network(address, token) as http:
