@@ -1,5 +1,6 @@
 """The `whilly` command. Each group of commands is imported when it is used."""
 
+import gc
 import sys
 
 import typer
@@ -52,6 +53,8 @@ def exit_code(problem: WhillyError) -> int:
 def main() -> None:
     """Run a command; an error that a person can act on is one sentence on stderr."""
     speak_utf8()
+    # Almost all that a start makes stays: with Python's own threshold a tenth of it goes into looking through that.
+    gc.set_threshold(20_000, 20, 50)
     try:
         app()
     except WhillyError as problem:
