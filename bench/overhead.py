@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.plans import layered
 from bench.postgres import folder, postgres
-from bench.repository import IDENTITY, make_repository
+from bench.repository import IDENTITY, add_results, make_repository
 from bench.series import Series, number, percentile
 from bench.sizes import Sizes
 from bench.table import Bar, Figure, Table
@@ -22,29 +22,32 @@ from whilly.operations.import_plan import import_plan
 BAR = Bar(at_most=0.4)
 ROUNDS = 3
 RIVAL = "git by hand"
+CHECKED = "one check that does nothing"
 
 
 async def measure(sizes: Sizes) -> Table:
-    """Independent tasks, one after the other, without a check and with one that does nothing."""
-    rounds: dict[str, list[list[float]]] = {"no checks": [], "one check that does nothing": []}
+    """Independent tasks, one after the other: without a check, with one that does nothing, and after many others."""
+    late = f"the same after {sizes.results} results"
+    rounds: dict[str, list[list[float]]] = {"no checks": [], CHECKED: [], late: []}
     cpu: dict[str, list[float]] = {name: [] for name in rounds}
     rivals: list[float] = []
     parts: list[tuple[Times, Times]] = []
     with folder() as place:
-        repository = make_repository(place)
+        new, old = make_repository(place / "new"), make_repository(place / "old")
+        add_results(old, sizes.results)
         async with postgres() as server, server.database("overhead") as database:
             for number_of_round in range(min(sizes.rounds, ROUNDS)):
                 agent = _agent_alone(place)
-                rivals.append(percentile([_by_hand(repository, place) for _ in range(sizes.overhead)], 0.5))
-                for name, checks in zip(rounds, ((), (Check("nothing", "exit 0"),)), strict=True):
-                    plan = _plan(f"own-{len(checks)}-{number_of_round}", sizes.overhead + 1, checks)
+                rivals.append(percentile([_by_hand(new, place) for _ in range(sizes.overhead)], 0.5))
+                for name in rounds:
+                    plan = _plan(f"own-{list(rounds).index(name)}-{number_of_round}", sizes.overhead + 1, name)
                     await import_plan(database, plan)
                     before = server.cpu()
-                    ran = await work_off(database, place, repository, plan.id, 1)
+                    ran = await work_off(database, place, old if name == late else new, plan.id, 1)
                     cpu[name].append((ran.cpu + server.cpu() - before) / len(plan.tasks))
                     pairs = list(pairwise((await trail(database, plan.id)).values()))
                     rounds[name].append([after["CLAIM"] - one["CLAIM"] - agent for one, after in pairs])
-                    parts += pairs if checks else []
+                    parts += pairs if name == CHECKED else []
     theirs = Series(tuple(rivals))
     figures = tuple(
         Figure(
@@ -65,7 +68,8 @@ async def measure(sizes: Sizes) -> Table:
     return Table("overhead: Whilly's own time per task", figures, (about, _where_it_goes(parts)))
 
 
-def _plan(name: str, tasks: int, checks: tuple[Check, ...]) -> Plan:
+def _plan(name: str, tasks: int, kind: str) -> Plan:
+    checks = () if kind == "no checks" else (Check("nothing", "exit 0"),)
     return replace(layered(name, tasks, width=tasks), checks=checks)
 
 
@@ -106,6 +110,7 @@ def _where_it_goes(pairs: list[tuple[Times, Times]]) -> str:
     rest = number(percentile([after["CLAIM"] - one["COMPLETE"] for one, after in pairs], 0.5) * 1e3)
     return (
         f"Where it goes with a check (medians, ms): {middle('CLAIM', 'workspace.prepared')} for the workspace, "
-        f"{middle('workspace.prepared', 'START')} until the start is recorded, {middle('START', 'COMPLETE')} for agent, "
-        f"commit, clean checkout, check, branch and report, {rest} for the removal of the clone and the next claim."
+        f"{middle('workspace.prepared', 'START')} until the start is recorded, {middle('START', 'COMPLETE')} for "
+        "agent, commit, clean checkout, check, branch and report, "
+        f"{rest} for the removal of the clone and the next claim."
     )

@@ -18,4 +18,20 @@ def make_repository(place: Path) -> Path:
     return repository
 
 
+def add_results(repository: Path, count: int) -> None:
+    """As many results of earlier tasks, each as an attempt leaves it: a commit of its own, its branch, its ref."""
+    told = "".join(_result(number, ref) for number in range(count) for ref in ("heads/whilly", "whilly"))
+    command = ("git", "-c", "fastimport.unpackLimit=1000000", "fast-import", "--quiet")
+    subprocess.run(command, cwd=repository, input=told.encode(), check=True, capture_output=True)
+
+
+def _result(number: int, ref: str) -> str:
+    content, about = f"result {number}\n", f"Result {number}"
+    return (
+        f"commit refs/{ref}/earlier/T{number}\ncommitter Bench <bench@example.com> {1_700_000_000 + number} +0000\n"
+        f"data {len(about)}\n{about}\nfrom refs/heads/main^0\n"
+        f"M 100644 inline result-{number}.md\ndata {len(content)}\n{content}\n"
+    )
+
+
 IDENTITY = ("-c", "user.name=Bench", "-c", "user.email=bench@example.com", "-c", "commit.gpgsign=false")

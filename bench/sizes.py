@@ -18,6 +18,8 @@ class Sizes:
     dependants: int
     overhead: int
     """Tasks whose overhead is measured."""
+    results: int
+    """Results that the repository has already, for the last of the figures."""
     starts: int
 
 
@@ -30,6 +32,7 @@ FULL = Sizes(
     imports=(10_000, 100_000),
     dependants=40,
     overhead=20,
+    results=500,
     starts=7,
 )
 
@@ -42,5 +45,6 @@ QUICK = Sizes(
     imports=(50, 100),
     dependants=2,
     overhead=2,
+    results=5,
     starts=1,
 )
