@@ -1,5 +1,6 @@
 """`whilly run`, from a plan to branches, with the exit codes that were promised."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import asyncpg
 
 from tests.cli.conftest import Whilly, git, write_plan, write_scripts
 
@@ -112,6 +115,40 @@ def test_a_budget_that_is_used_up_ends_the_run(whilly: Whilly, tmp_path: Path, r
     assert answer.code in (1, 2)
     assert whilly("plan", "list", "--json").json[0]["spent_usd"] == "0.5"
     assert whilly("events", "p").out.count("plan.budget_exceeded") == 1
+
+
+def test_a_database_that_goes_away_is_waited_for(
+    whilly: Whilly, tmp_path: Path, repository: Path, database_url: str
+) -> None:
+    ids = [f"T{number}" for number in range(6)]
+    whilly("plan", "import", write_plan(tmp_path, *({"id": task} for task in ids)))
+    steps: list[dict[str, Any]] = [{"sleep": 0.7}, {"shell": "date > date.md"}]
+    script = write_scripts(tmp_path, **dict.fromkeys(ids, steps))
+    command = ["run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--script", script, "--workers", "2"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "whilly.cli.main", *map(str, command)],
+        env={**os.environ, "WHILLY_DATABASE_URL": database_url},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    async def cut_all_connections() -> None:
+        cutter = await asyncpg.connect(database_url)
+        others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+        for _ in range(10):
+            await cutter.fetch(f"select pg_terminate_backend(pid) {others}")
+            await asyncio.sleep(0.15)
+        await cutter.close()
+
+    assert running.stdout is not None
+    assert "claimed" in running.stdout.readline()
+    asyncio.run(cut_all_connections())
+    out, err = running.communicate(timeout=60)
+
+    assert running.returncode == 0, out + err
+    assert "All done: 6 done" in out
+    assert "Traceback" not in err
 
 
 def test_a_missing_agent_is_said_once_and_ends_the_run(whilly: Whilly, tmp_path: Path, repository: Path) -> None:

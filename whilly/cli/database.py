@@ -1,15 +1,20 @@
 """The database of a command: the server that the settings name, or the embedded one."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from whilly.cli.log_file import write_log_to
-from whilly.core.errors import SchemaMismatch
+from whilly.core.errors import DatabaseUnavailable, SchemaMismatch
 from whilly.settings import Settings
 
 if TYPE_CHECKING:
     from whilly.store.database import Database
+
+Result = TypeVar("Result")
+
+ASK_AGAIN_AFTER = 1.0
+"""Seconds."""
 
 
 @asynccontextmanager
@@ -51,9 +56,44 @@ async def open_database(settings: Settings, *, size: int = 10) -> AsyncIterator[
             await schema.upgrade(url)
             database = await Database.open(url, size=size)
         try:
-            yield database
+            with _still_answering(url):
+                yield database
         finally:
             await database.close()
+
+
+@contextmanager
+def _still_answering(url: str) -> Iterator[None]:
+    """Turns a database that goes away in the middle of a command into DatabaseUnavailable."""
+    from whilly.store import schema
+
+    try:
+        yield
+    except _gone() as problem:
+        reason = " ".join(str(problem).split()).rstrip(".")
+        raise DatabaseUnavailable(
+            f"The database {schema.shown(url)} stopped answering: {reason}; run the command again when it does."
+        ) from problem
+
+
+def _gone() -> tuple[type[Exception], ...]:
+    """What a database that goes away raises, without what printing may raise as well (a closed pipe, a full disk)."""
+    from whilly.store.database import AWAY
+
+    return (*(each for each in AWAY if each is not OSError), ConnectionRefusedError, ConnectionResetError)
+
+
+async def patiently(read: Callable[[], Awaitable[Result]]) -> Result:
+    """What the read gives, asked again every second while the database does not answer."""
+    import asyncio
+
+    # A server that is down has no socket file, and one that hangs does not answer in time.
+    gone = (*_gone(), FileNotFoundError, TimeoutError)
+    while True:
+        try:
+            return await read()
+        except gone:
+            await asyncio.sleep(ASK_AGAIN_AFTER)
 
 
 async def _opened(url: str, size: int) -> "Database":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from whilly.agents.runner import AgentRunner
     from whilly.cli.run_view import RunView
     from whilly.core.plan import Check
+    from whilly.operations.read_progress import Progress
     from whilly.server.inprocess import ControlPlaneHere
     from whilly.store.database import Database
     from whilly.worker.equipment import Equipment
@@ -201,13 +202,18 @@ async def _until_over(
     """While open, show each change, and stop the worker when nothing is left that can run."""
     import asyncio
 
+    from whilly.cli.database import patiently
     from whilly.operations.read_progress import read_progress
+
+    async def look() -> "Progress":
+        progress = await read_progress(database, wanted.plan, agents)
+        await view.refresh(progress)
+        return progress
 
     async def watch() -> None:
         async for _ in here.engine.live.nudges(wanted.plan):
             began = time.monotonic()
-            progress = await read_progress(database, wanted.plan, agents)
-            await view.refresh(progress)
+            progress = await patiently(look)
             if progress.over and not wanted.watch:
                 stop.set()
                 return

@@ -69,7 +69,8 @@ def answer_to(error: Exception) -> Response:
             kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")
             return problem_answer(Problem(kind, _title(kind), error.status_code, detail), dict(error.headers or {}))
         case _ if isinstance(error, AWAY):
-            log.warning("the database cannot be asked: %s: %s", type(error).__name__, error)
+            # The loops say it aloud, once; here it would be said for every request.
+            log.info("the database cannot be asked: %s: %s", type(error).__name__, error)
             return problem_answer(
                 Problem(
                     "unavailable",

@@ -15,6 +15,9 @@ from whilly.store.transaction import LostRace, Transaction
 
 log = logging.getLogger(__name__)
 
+# It tells of each connection that it cannot replace at once, with a traceback; our own loops say so in a line.
+logging.getLogger("asyncpg.pool").setLevel(logging.CRITICAL)
+
 Result = TypeVar("Result")
 
 _SESSION = {
@@ -36,10 +39,12 @@ AWAY = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     OSError,
 )
 """What is raised when the database cannot do anything just now, whatever was asked: it is stopped, it starts, its disk
-or its connections are used up, the network is cut. Timeouts are OSErrors."""
+or its connections are used up, the network is cut. Timeouts are OSErrors; an internal error of the client is what the
+first to use a connection gets that the server has ended meanwhile."""
 
 ACQUIRE_SECONDS = 10.0
 """How long to wait for a connection."""

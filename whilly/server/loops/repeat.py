@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from whilly.store.database import AWAY
+
 log = logging.getLogger(__name__)
 
 LONGEST_PAUSE = 30.0
@@ -24,7 +26,8 @@ async def repeat(name: str, work: Callable[[], Awaitable[float]], pause: Callabl
             failures += 1
             wanted = min(0.5 * 2**failures, LONGEST_PAUSE)
             level = logging.ERROR if failures == 1 else logging.INFO
-            log.log(level, "%s failed, next try in %.0f s: %s", name, wanted, failure, exc_info=failures == 1)
+            unheard_of = failures == 1 and not isinstance(failure, AWAY)
+            log.log(level, "%s failed, next try in %.0f s: %s", name, wanted, failure, exc_info=unheard_of)
         await pause(wanted)
 
 
