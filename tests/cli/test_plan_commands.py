@@ -1,6 +1,7 @@
 """Plans, as people bring them in and look at them."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,15 @@ def test_a_wrong_input_gets_one_sentence(whilly: Whilly, arguments: tuple[str, .
     assert answer.code == code, answer.err
     assert said in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_bytes_that_are_no_text_get_one_sentence(whilly: Whilly, tmp_path: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+
+    answer = whilly("task", "skip", "p", "A", "--reason", os.fsdecode(b"caf\xe9"))
+
+    assert answer.code == 2
+    assert answer.err == "whilly: The argument 'caf\\udce9' is not UTF-8 text; write it as such.\n"
 
 
 def test_an_unreachable_database_is_said_in_one_sentence(whilly: Whilly) -> None:

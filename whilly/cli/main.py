@@ -2,12 +2,13 @@
 
 import gc
 import sys
+from collections.abc import Iterable
 
 import typer
 
 from whilly import __version__
 from whilly.cli import budget, control, db, demo, events, logs, plan, review, run, task
-from whilly.core.errors import IllegalTransition, PlanRejected, Refused, WhillyError
+from whilly.core.errors import BadSetting, IllegalTransition, PlanRejected, Refused, WhillyError
 
 _GROUPS = {"plan": plan.app, "task": task.app, "review": review.app, "budget": budget.app, "db": db.app}
 _NO_HELP = {"help": False}
@@ -56,12 +57,20 @@ def main() -> None:
     # Almost all that a start makes stays: with Python's own threshold a tenth of it goes into looking through that.
     gc.set_threshold(20_000, 20, 50)
     try:
+        refuse_what_is_no_text(sys.argv[1:])
         app()
     except WhillyError as problem:
         from whilly.core.terminal import clean
 
         print(f"whilly: {clean(str(problem))}", file=sys.stderr)  # noqa: T201
         sys.exit(exit_code(problem))
+
+
+def refuse_what_is_no_text(arguments: Iterable[str]) -> None:
+    """Raise BadSetting for bytes on the command line that are not UTF-8: they cannot be looked up or stored."""
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise BadSetting(f"The argument {argument!a} is not UTF-8 text; write it as such.")
 
 
 def speak_utf8() -> None:
