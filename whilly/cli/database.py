@@ -88,7 +88,7 @@ async def patiently(read: Callable[[], Awaitable[Result]]) -> Result:
     import asyncio
 
     # A server that is down has no socket file, and one that hangs does not answer in time.
-    gone = (*_gone(), FileNotFoundError, TimeoutError)
+    gone: tuple[type[Exception], ...] = (*_gone(), FileNotFoundError, TimeoutError)
     while True:
         try:
             return await read()
