@@ -238,7 +238,9 @@ TRUTHS = {
             select t.id, f from tasks t, unnest(t.key_files) f where t.plan_id = $1 and t.claim_id is not null)""",
     "each epoch has its attempt, and only running tasks an open one": """
         select t.id, t.epoch from tasks t where t.plan_id = $1 and (
-            t.epoch <> (select count(*) from attempts a where a.plan_id = t.plan_id and a.task_id = t.id)
+            t.epoch - t.first_epoch <> (
+                select count(*) from attempts a where a.plan_id = t.plan_id and a.task_id = t.id
+            )
             or (t.claim_id is not null) <> exists (
                 select from attempts a
                 where a.plan_id = t.plan_id and a.task_id = t.id and a.epoch = t.epoch and a.ended_at is null

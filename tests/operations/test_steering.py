@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import a_plan, a_report, a_task, claimed, done, finished, row_of, running, statuses, told
-from whilly.core.errors import Refused, UnknownPlan, UnknownTask
+from whilly.core.errors import LeaseLost, Refused, UnknownPlan, UnknownTask
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Review, Status
 from whilly.operations.import_plan import import_plan
@@ -13,6 +13,7 @@ from whilly.operations.review_task import review_task
 from whilly.operations.set_budget import set_budget, set_task_budget
 from whilly.operations.set_repository import set_repository
 from whilly.operations.steer_task import cancel_task, retry_task, skip_task
+from whilly.operations.sweep_leases import sweep_leases
 from whilly.store.database import Database
 
 
@@ -186,6 +187,36 @@ async def test_a_hard_reset_removes_the_plan_and_keeps_the_log(database: Databas
 
     assert await statuses(database) == {}
     assert await told(database) == [*before, "plan.deleted"]
+
+
+async def test_a_plan_that_was_deleted_and_comes_again_does_not_believe_its_old_workers(database: Database) -> None:
+    await import_plan(database, a_plan())
+    lost = await running(database)
+    async with database.connection() as connection:
+        await connection.execute("update tasks set lease_until = clock_timestamp() - interval '1 s'")
+    await sweep_leases(database)
+    await reset_plan(database, "p", hard=True)
+    await import_plan(database, a_plan(a_task(description="Something else entirely.")))
+    living = await running(database)
+
+    with pytest.raises(LeaseLost):
+        await finished(database, lost.key)
+
+    assert (await finished(database, living.key)).status is Status.DONE
+
+
+async def test_a_plan_that_comes_again_may_be_changed_until_it_starts(database: Database) -> None:
+    await import_plan(database, a_plan())
+    await done(database)
+    await reset_plan(database, "p", hard=True)
+    await import_plan(database, a_plan())
+
+    change = await import_plan(database, a_plan(a_task(description="Something else entirely.")))
+
+    assert change.changed == ("T1",)
+    assert await done(database) == "T1"
+    with pytest.raises(Refused, match="T1 would change"):
+        await import_plan(database, a_plan())
 
 
 async def test_a_running_plan_is_not_reset(database: Database) -> None:

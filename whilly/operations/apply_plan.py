@@ -41,7 +41,8 @@ async def _apply(tx: Transaction, plan: Plan, decisions: dict[str, GateDecision]
         await tx.flush()
         for row in await tx.fetch("lock_tasks", [plan.id] * len(rejected), sorted(rejected)):
             task = task_from(row)
-            if task.epoch == 0 and task.status in (Status.PENDING, Status.BLOCKED, Status.HUMAN_LOOP):
+            started = task.epoch > row["first_epoch"]
+            if not started and task.status in (Status.PENDING, Status.BLOCKED, Status.HUMAN_LOOP):
                 rules = decisions[task.id].refused_by
                 skipped.append(tx.record(task, Skipped(f"the gate refused it ({', '.join(rules)})", rules)))
         await release_dependants(tx, skipped)

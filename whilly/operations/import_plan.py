@@ -111,7 +111,7 @@ def _content(spec: TaskSpec) -> TaskSpec:
 def _refuse_started(plan: str, rows: dict[str, Any], changed: list[str], removed: list[str]) -> None:
     def started(task_id: str) -> bool:
         waits = rows[task_id]["status"] in (Status.PENDING, Status.BLOCKED, Status.HUMAN_LOOP, Status.SKIPPED)
-        return rows[task_id]["epoch"] > 0 or not waits
+        return rows[task_id]["epoch"] > rows[task_id]["first_epoch"] or not waits
 
     complaints = [f"{task_id} would change" for task_id in changed if started(task_id)]
     complaints += [f"{task_id} would be removed" for task_id in removed if started(task_id)]
@@ -147,6 +147,8 @@ async def _insert_tasks(
         return
     everywhere = {**{spec.id: spec.status for spec in specs}, **statuses}
     positions = {spec.id: place for place, spec in enumerate(plan.tasks)}
+    # Epochs go on where those of a deleted plan of this name ended: one of its workers may still come back.
+    epochs = {row["task_id"]: row["epoch"] for row in await tx.fetch("first_epochs", plan.id)}
     reasons: dict[str, str] = {}
     blocked_by: dict[str, str] = {}
     unmet: dict[str, int] = {}
@@ -179,6 +181,8 @@ async def _insert_tasks(
             "priority",
             "status",
             "unmet",
+            "epoch",
+            "first_epoch",
             "review",
             "agent",
             "repository",
@@ -196,6 +200,8 @@ async def _insert_tasks(
                 int(spec.priority),
                 status(spec),
                 unmet[spec.id],
+                epochs.get(spec.id, 0),
+                epochs.get(spec.id, 0),
                 _review(plan, spec).value,
                 spec.agent or plan.agent,
                 spec.repo_target_id,

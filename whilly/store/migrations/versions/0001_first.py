@@ -39,6 +39,7 @@ create table tasks (
     status text not null default 'PENDING',
     unmet integer not null default 0,
     epoch integer not null default 0,
+    first_epoch integer not null default 0,
     attempts integer not null default 0,
     repairs integer not null default 0,
     version integer not null default 0,
