@@ -11,6 +11,7 @@ import pytest
 from tests.workspace.ground import Agent, Ground
 from whilly.workspace.attempt import Workspace
 from whilly.workspace.garbage import discard, sweep
+from whilly.workspace.removal import remove_tree
 from whilly.workspace.result import collect, publish
 
 
@@ -114,6 +115,21 @@ async def test_one_bad_folder_does_not_save_the_others(ground: Ground) -> None:
     swept = await sweep(ground.root)
     assert swept.removed == (good.home,)
     assert swept.left[0][0] == bad.home
+
+
+def test_what_cannot_be_removed_keeps_its_name(tmp_path: Path) -> None:
+    busy = tmp_path / "home" / "mounted"
+    busy.mkdir(parents=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "none", busy], check=False, capture_output=True).returncode:
+        pytest.skip("only root can mount")
+    try:
+        assert not remove_tree(tmp_path / "home")
+        (doomed,) = tmp_path.iterdir()
+        assert not remove_tree(doomed)
+        assert [each.name for each in tmp_path.iterdir()] == [doomed.name]
+    finally:
+        subprocess.run(["umount", next(tmp_path.glob("*/mounted"))], check=True)
+    assert remove_tree(doomed)
 
 
 @pytest.mark.parametrize("kind", ["read-only", "deep", "links"])

@@ -16,7 +16,8 @@ DOOMED = ".doomed-"
 
 def remove_tree(path: Path) -> bool:
     """Remove a folder, read-only parts included; links are removed and not followed. Says whether all of it is gone."""
-    doomed = path.with_name(f"{DOOMED}{os.getpid()}-{path.name}")
+    # What resists keeps its name, or that would grow with each try.
+    doomed = path if path.name.startswith(DOOMED) else path.with_name(f"{DOOMED}{os.getpid()}-{path.name}")
     try:
         # Under another name the old one is free at once, and a crash in the middle leaves no half workspace.
         path.rename(doomed)
