@@ -24,7 +24,11 @@ def say_json(value: object) -> None:
 
 def as_json(value: object, indent: int | None = None) -> str:
     """JSON in which letters of all scripts are themselves, and what a terminal would act upon is escaped."""
-    text = json.dumps(plain(value), indent=indent, ensure_ascii=False)
+    return harmless(json.dumps(plain(value), indent=indent, ensure_ascii=False))
+
+
+def harmless(text: str) -> str:
+    """The same JSON with characters escaped that a terminal would act upon; those below 32 are escaped already."""
     return text if text.isascii() and "\x7f" not in text else _ACTED_UPON.sub(_escaped, text)
 
 

@@ -1,6 +1,5 @@
 """`whilly plan`: bring plans in, look at them, start them over."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,7 +34,9 @@ def import_(file: PlanFile, as_json: AsJson = False, max_tasks: MaxTasks = 50_00
     plan = _read(file, max_tasks, max_mb)
     change = with_database(lambda database: import_plan(database, plan))
     if as_json:
-        _say_json({"plan_id": plan.id, **_change_json(change)})
+        from whilly.cli.as_json import say_json
+
+        say_json({"plan_id": plan.id, **_change_json(change)})
         return
     typer.echo(_changed(plan, change))
 
@@ -54,8 +55,10 @@ def apply(
     plan = _read(file, max_tasks, max_mb)
     applied = with_database(lambda database: apply_plan(database, plan, strict=strict))
     if as_json:
+        from whilly.cli.as_json import say_json
+
         decisions = {task: _decision_json(decision) for task, decision in applied.decisions.items()}
-        _say_json(
+        say_json(
             {"plan_id": plan.id, **_change_json(applied.change), "skipped": applied.skipped, "decisions": decisions}
         )
         return
@@ -123,11 +126,12 @@ def show(
 @app.command()
 def export(plan: PlanId) -> None:
     """The plan as a canonical plan file on stdout; importing it changes nothing."""
+    from whilly.cli.as_json import harmless
     from whilly.operations.read_plans import export_plan
     from whilly.planfile.canonical import export_plan as written
 
     found = with_database(lambda database: export_plan(database, plan))
-    sys.stdout.write(written(found))
+    sys.stdout.write(harmless(written(found)))
     typer.echo(f"Exported plan {plan} with {_tasks(len(found.tasks))}.", err=True)
 
 
@@ -168,7 +172,9 @@ def triz(
 
     found = preflight(with_database(lambda database: export_plan(database, plan)))
     if as_json:
-        _say_json(found.as_json())
+        from whilly.cli.as_json import say_json
+
+        say_json(found.as_json())
     else:
         typer.echo(f"{found.verdict.value}: {found.summary}")
         for finding in found.findings:
@@ -181,9 +187,10 @@ def triz(
 @app.command()
 def schema() -> None:
     """The JSON Schema of plan files."""
+    from whilly.cli.as_json import say_json
     from whilly.planfile.schema import json_schema
 
-    _say_json(json_schema())
+    say_json(json_schema())
 
 
 def _read(file: Path, max_tasks: int, max_mb: int) -> "Plan":
@@ -227,10 +234,6 @@ def _decision_json(decision: "GateDecision") -> dict[str, Any]:
     from whilly.cli.as_json import plain
 
     return dict(plain(decision))
-
-
-def _say_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _tasks(count: int) -> str:

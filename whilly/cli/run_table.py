@@ -30,7 +30,13 @@ def _cells(view: "TaskView", overview: "PlanOverview") -> tuple[str, ...]:
     claim = view.task.claim
     seconds = max((overview.at - claim.since).total_seconds(), 0) if claim else 0
     spent = "" if view.used is None else shown(view.used)
-    return (view.spec.id, view.phase, f"{seconds:.0f} s", spent, one_line(view.last_line or view.spec.description, 120))
+    return (
+        view.spec.id,
+        one_line(view.phase, 20),
+        f"{seconds:.0f} s",
+        spent,
+        one_line(view.last_line or view.spec.description, 120),
+    )
 
 
 def _footer(plan: str, progress: "Progress") -> str:

@@ -45,7 +45,8 @@ def task_page(plan: str, detail: "TaskDetail", *, colour: bool) -> str:
 def _attempt(attempt: "AttemptView") -> list[str]:
     ended = attempt.outcome or f"running ({attempt.phase})"
     agent = " ".join(part for part in (attempt.agent, attempt.agent_version, attempt.model) if part) or "no agent yet"
-    lines = [f"Attempt {attempt.epoch}: {ended}, {one_line(agent)}, {shown(attempt.usage.cost)}, on {attempt.worker}"]
+    told = f"Attempt {attempt.epoch}: {ended}, {agent}, {shown(attempt.usage.cost)}, on {attempt.worker}"
+    lines = [one_line(told, 300)]
     if attempt.reason:
         lines.append(f"  {one_line(attempt.reason, 300)}")
     if attempt.ended_at:
