@@ -80,6 +80,20 @@ async def test_an_outage_of_any_kind_delays_it_and_it_counts_once(
         assert (await at.room.task("T1"))["spent_micros"] == 1_200_000
 
 
+async def test_a_report_that_the_control_plane_fails_at_holds_up_no_other(database: Database, tmp_path: Path) -> None:
+    async with desk(database, tmp_path) as at:
+        await at.room.submit(a_plan(a_task("T1"), a_task("T2")))
+        second = await running(database, worker=WORKER)
+        async with database.connection() as connection:
+            await connection.execute("alter table attempts add constraint no_fun check (model <> 'fun')")
+        cursed = Entry(at.assignment.key, a_report(model="fun"))
+        for entry in (cursed, Entry(second.key, a_report())):
+            at.journal.keep(entry)
+        async with beside(at.after_a_restart().run()):
+            await until(lambda: [each.key for each in at.journal.due()] == [cursed.key])
+        assert (await at.room.task("T2"))["status"] == "DONE"
+
+
 async def test_it_arrives_after_a_restart_of_the_worker(database: Database, tmp_path: Path) -> None:
     async with desk(database, tmp_path) as at:
         at.room.network.faults["*"] = Fault.CUT

@@ -76,6 +76,8 @@ class Delivery:
             try:
                 await self._hand_in(entry, 0)
             except Unreachable:
+                # Last in line from now on: a report that the control plane fails at holds up no other.
+                self._late[key] = self._late.pop(key)
                 return False
             except Rejected as refusal:
                 log.warning("The report of %s waits: %s", key.task, refusal)
