@@ -51,6 +51,21 @@ async def test_a_silent_worker_loses_its_task_and_another_gets_it(database: Data
     assert seen.outcome == "lost_worker"
 
 
+async def test_an_attempt_that_cannot_be_ended_does_not_keep_the_others(database: Database) -> None:
+    await import_plan(database, a_plan(*(a_task(task) for task in "ABC")))
+    for worker in ("w1", "cursed", "w2"):
+        await running(database, worker=worker)
+    await expire(database)
+    async with database.connection() as connection:
+        await connection.execute(
+            "alter table attempts add constraint c check (worker_id <> 'cursed' or outcome is null)"
+        )
+
+    assert await sweep_leases(database) == 2
+
+    assert await statuses(database) == {"A": "PENDING", "B": "IN_PROGRESS", "C": "PENDING"}
+
+
 async def test_a_living_lease_is_not_swept(database: Database) -> None:
     await import_plan(database, a_plan())
     await running(database)
