@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import pytest
 
 from tests.cli.conftest import Whilly, git, write_plan, write_scripts
 
@@ -149,6 +150,26 @@ def test_a_database_that_goes_away_is_waited_for(
     assert running.returncode == 0, out + err
     assert "All done: 6 done" in out
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_under_its_output_does_not_end_a_run(
+    whilly: Whilly, tmp_path: Path, repository: Path, database_url: str
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, {"id": "B"}))
+    command = ["run", "--plan", "p", "--repo", str(repository), "--agent", "scripted"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "whilly.cli.main", *command],
+            env={**os.environ, "WHILLY_DATABASE_URL": database_url},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert "Traceback" not in done.stderr
+    assert [task["task"]["status"] for task in whilly("plan", "show", "p", "--json").json["tasks"]] == ["DONE", "DONE"]
 
 
 def test_a_missing_agent_is_said_once_and_ends_the_run(whilly: Whilly, tmp_path: Path, repository: Path) -> None:

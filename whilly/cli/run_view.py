@@ -101,8 +101,14 @@ class RunView:
             from rich.text import Text
 
             self.table.console.print(Text(line))
-        else:
+            return
+        try:
             typer.echo(line)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            # A full disk under the protocol of a run is no reason to stop the run.
+            return
 
 
 def _duration(seconds: float) -> str:
