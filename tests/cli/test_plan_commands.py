@@ -134,6 +134,15 @@ def test_bytes_that_are_no_text_get_one_sentence(whilly: Whilly, tmp_path: Path)
     assert answer.err == "whilly: The argument 'caf\\udce9' is not UTF-8 text; write it as such.\n"
 
 
+def test_a_console_of_another_alphabet_is_no_obstacle(whilly: Whilly, tmp_path: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A", "description": "Исправь вход 修复登录 🚀, и проверь его."}))
+
+    for console in ({"PYTHONIOENCODING": "cp1252"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        answer = whilly("plan", "show", "p", **console)
+        assert answer.code == 0, answer.err
+        assert "Исправь вход 修复登录 🚀" in answer.out
+
+
 def test_an_unreachable_database_is_said_in_one_sentence(whilly: Whilly) -> None:
     answer = whilly("plan", "list", WHILLY_DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
 
