@@ -135,7 +135,9 @@ def test_bytes_that_are_no_text_get_one_sentence(whilly: Whilly, tmp_path: Path)
 
 
 def test_a_console_of_another_alphabet_is_no_obstacle(whilly: Whilly, tmp_path: Path) -> None:
-    whilly("plan", "import", write_plan(tmp_path, {"id": "A", "description": "Исправь вход 修复登录 🚀, и проверь его."}))
+    whilly(
+        "plan", "import", write_plan(tmp_path, {"id": "A", "description": "Исправь вход 修复登录 🚀, и проверь его."})
+    )
 
     for console in ({"PYTHONIOENCODING": "cp1252"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
         answer = whilly("plan", "show", "p", **console)
