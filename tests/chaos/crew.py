@@ -50,6 +50,15 @@ class Crew:
         self._wake_at[place] = time.monotonic() + seconds
         return True
 
+    @property
+    def stopped(self) -> list[int]:
+        """The places of those that are stopped."""
+        return list(self._wake_at)
+
+    def wake_early(self, place: int) -> None:
+        """Let one that is stopped go on with the next `wake_those_due`."""
+        self._wake_at[place] = 0
+
     def wake_those_due(self, *, everybody: bool = False) -> None:
         for place, due in list(self._wake_at.items()):
             if everybody or time.monotonic() >= due:

@@ -30,7 +30,14 @@ SEED = int(os.environ.get("WHILLY_CHAOS_SEED") or time.time_ns() % 1_000_000)
 POCKET_MONEY = from_usd("2.50")
 """What the budget is kept above what is spent and reserved: enough for five of eight workers."""
 
-MOMENT = 0.02
+MOMENT = 0.03
+
+HEIRS = """
+select distinct lost.worker_id from attempts lost
+join tasks t on t.plan_id = lost.plan_id and t.id = lost.task_id and t.epoch > lost.epoch and t.claim_id is not null
+where lost.plan_id = $1 and lost.worker_id = any($2) and lost.outcome = 'lost_worker'
+    and lost.ended_at > clock_timestamp() - interval '5 s'"""
+"""Which of the workers $2 have just lost a task of plan $1 that somebody else works on now."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +95,14 @@ class Fire:
         done = 0
         while done < len(self._plan.tasks):
             assert time.monotonic() < deadline, f"{done} of {len(self._plan.tasks)} tasks are DONE; {self.burnt}"
-            workers.wake_those_due()
             try:
                 done = await self._look()
+                await self._wake_those_with_heirs(workers)
             except AWAY:
                 # Postgres is away, killed by us. That it comes back is seen by those who wait for it.
                 await asyncio.sleep(MOMENT)
                 continue
+            workers.wake_those_due()
             share = done / len(self._plan.tasks)
             self._burn_workers(workers, share)
             self._burn_servers(servers, addresses, share)
@@ -102,6 +110,14 @@ class Fire:
             await asyncio.sleep(MOMENT)
         workers.wake_those_due(everybody=True)
         await asyncio.gather(*self._watching)
+
+    async def _wake_those_with_heirs(self, workers: Crew) -> None:
+        """Who was stopped comes back at the worst moment: when somebody else is at work on the same task."""
+        if places := workers.stopped:
+            async with self._database.connection() as connection:
+                rows = await connection.fetch(HEIRS, self._plan.id, [f"w{place}" for place in places])
+            for row in rows:
+                workers.wake_early(int(row["worker_id"][1:]))
 
     def _burn_workers(self, workers: Crew, share: float) -> None:
         burnt = self.burnt

@@ -24,6 +24,8 @@ from whilly.wire.codec import decode
 from whilly.wire.work import AttemptEvent, ClaimRequest, FinishAnswer, Heartbeat, HeartbeatAnswer, Release, Start
 
 AGENT_SECONDS = 0.04
+HEIRS_SECONDS = 0.25
+"""A further attempt takes longer: who was stopped shall come back while it is under way."""
 COST = MICROS_PER_USD // 100
 PATIENCE = 30.0
 """Seconds to ask for an answer: longer than any server is away."""
@@ -76,7 +78,7 @@ async def _attempt(control_plane: ControlPlane, found: Assignment, diary: Diary,
         beating = asyncio.create_task(_beat(control_plane, found))
         try:
             await control_plane.events(found.key, [AttemptEvent("verification.started", number=1)], within=PATIENCE)
-            await asyncio.sleep(AGENT_SECONDS * chance.random())
+            await asyncio.sleep(HEIRS_SECONDS if found.epoch > 1 else AGENT_SECONDS * chance.random())
             if chance.random() < 0.03:
                 answer = await control_plane.release(found.key, Release("shutdown"), within=PATIENCE)
             else:

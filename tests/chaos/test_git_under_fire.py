@@ -30,7 +30,7 @@ from whilly.workspace.attempt import OWNER
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300 * max(SCALE, 1))]
 
 TASKS, WORKERS = int(40 * SCALE), 3
-LEASE = 3.0
+LEASE = 2.0
 AMOUNT = Amount(
     kills=int(14 * SCALE),
     stops=int(5 * SCALE),
@@ -45,7 +45,7 @@ def the_plan() -> Plan:
     """Each task needs up to two of those before it, and proves that it has their files."""
     tasks = []
     for number in range(TASKS):
-        needs = tuple({f"T{number // 2}", f"T{number - 3}"} if number > 3 else ())
+        needs = tuple({f"T{number // 2}", f"T{number - 6}"} if number > 6 else ())
         files = " && ".join(f"test -s {task}.txt" for task in (f"T{number}", *needs))
         tasks.append(a_task(f"T{number}", needs, checks=(a_check("files", command=files),)))
     return a_plan(*tasks, plan="fire", budget=POCKET_MONEY)

@@ -35,7 +35,7 @@ AMOUNT = Amount(
     stops=int(40 * SCALE),
     server_kills=max(round(2 * SCALE), 1),
     database_kills=max(round(2 * SCALE), 1),
-    stop_seconds=(server.LEASE * 1.2, server.LEASE * 1.9),
+    stop_seconds=(server.LEASE * 2, server.LEASE * 3),
     patience=240 * max(SCALE, 1),
 )
 
