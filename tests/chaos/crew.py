@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -95,7 +96,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def _with_parent(work: Callable[..., None], *arguments: Any) -> None:
-    """Do the work, and die when whoever started it does, however that ends."""
+    """Do the work, and die with those who wanted it, however they end and even while stopped."""
+    # The fork server lives while anybody holds this. With only the test holding it, it ends with the test.
+    os.close(vars(forkserver._forkserver)["_forkserver_alive_fd"])
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     work(*arguments)
