@@ -19,11 +19,19 @@ RIGHT = Rules()
     [
         RIGHT,
         replace(RIGHT, money=1, tasks=2),
-        replace(RIGHT, money=2, tasks=2, most_claims=2),
+        replace(RIGHT, money=3, tasks=2),
+        replace(RIGHT, tasks=2, most_claims=2),
         replace(RIGHT, people=True, most_claims=2),
         replace(RIGHT, workers=3, most_claims=2),
     ],
-    ids=["one task", "two tasks, money for one", "two tasks, money for two", "people steer", "three workers"],
+    ids=[
+        "one task",
+        "two tasks, money for one",
+        "two tasks, money for three",
+        "two tasks",
+        "people steer",
+        "three workers",
+    ],
 )
 def test_the_right_rules_break_no_promise(rules: Rules) -> None:
     broken, way, states = counter_example(rules)
