@@ -71,6 +71,45 @@ def test_a_failing_check_is_repaired_once_with_what_it_said(whilly: Whilly, tmp_
     assert git(repository, "show", "whilly/p/A:a.md") == "right"
 
 
+def test_a_missing_agent_of_some_tasks_ends_the_run_when_the_others_are_done(
+    whilly: Whilly, tmp_path: Path, repository: Path
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, {"id": "B", "agent": "claude"}))
+
+    answer = whilly(
+        "run", "--plan", "p", "--repo", repository, "--agent", "scripted", CLAUDE_BIN=str(tmp_path / "nowhere")
+    )
+
+    assert answer.code == 2, answer.out + answer.err
+    assert answer.out.count("Install Claude Code") == 1
+    assert "1 task asks for the agent claude, which is missing here." in answer.out
+    assert whilly("task", "show", "p", "A", "--json").json["view"]["task"]["status"] == "DONE"
+
+
+def test_an_agent_that_nobody_knows_is_said_with_what_to_do(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A", "agent": "abacus"}))
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted")
+
+    assert answer.code == 2
+    assert "the agent abacus, which this run does not have; change it in the plan" in answer.out
+
+
+def test_a_dirty_folder_ends_a_run_in_place_before_anything_is_used_up(
+    whilly: Whilly, tmp_path: Path, repository: Path
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, {"id": "B"}))
+    (repository / "README.md").write_text("My own words.\n", encoding="utf-8")
+
+    answer = whilly("run", "--plan", "p", "--repo", repository, "--agent", "scripted", "--in-place")
+
+    assert answer.code == 2, answer.out + answer.err
+    assert "has uncommitted changes (README.md); commit or stash them, or leave out --in-place." in answer.out
+    for task in ("A", "B"):
+        found = whilly("task", "show", "p", task, "--json").json["view"]["task"]
+        assert (found["status"], found["attempts"]) == ("PENDING", 0)
+
+
 def test_an_optional_check_only_warns(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
     whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
 

@@ -25,12 +25,11 @@ async def test_results_follow_one_another_on_the_users_branch(database: Database
 async def test_a_folder_with_changes_of_the_users_is_left_alone(database: Database, tmp_path: Path) -> None:
     async with workshop(database, tmp_path, {"*": "echo a > a.txt"}) as shop:
         (shop.repository.path / "README.md").write_text("my own words\n", encoding="utf-8")
-        await shop.room.submit(a_plan(a_task("T1")), shop.repository.path)
-        async with shop.working(in_place=True, max_tasks=1) as (_, worker):
-            await worker
-        (attempt,) = await shop.room.attempts("T1")
-        assert attempt["outcome"] == "workspace_error"
-        assert "uncommitted changes" in attempt["reason"]
+        await shop.room.submit(a_plan(a_task("T1"), a_task("T2")), shop.repository.path)
+        async with shop.working(in_place=True) as (_, worker):
+            worked = await worker
+        assert "uncommitted changes (README.md)" in worked.unusable
+        assert [(await shop.room.task(task))["attempts"] for task in ("T1", "T2")] == [0, 0]
         assert not (shop.repository.path / "a.txt").exists()
 
 

@@ -167,14 +167,19 @@ async def test_an_agent_that_goes_missing_gives_its_task_back(database: Database
         assert (await shop.room.task("T2"))["epoch"] == 0
 
 
-async def test_a_broken_repository_is_a_workspace_error(database: Database, tmp_path: Path) -> None:
+async def test_a_repository_that_is_gone_ends_the_worker_and_uses_up_no_attempt(
+    database: Database, tmp_path: Path
+) -> None:
     async with workshop(database, tmp_path, {"*": WRITES}) as shop:
-        await shop.room.submit(a_plan(a_task("T1")), tmp_path / "nowhere")
-        async with shop.working(max_tasks=1) as (_, worker):
-            await worker
+        await shop.room.submit(a_plan(a_task("T1"), a_task("T2")), tmp_path / "nowhere")
+        async with shop.working() as (_, worker):
+            worked = await worker
+        assert "does not exist" in worked.unusable
         (attempt,) = await shop.room.attempts("T1")
-        assert attempt["outcome"] == "workspace_error"
-        assert "does not exist" in attempt["reason"]
+        assert (attempt["outcome"], attempt["reason"]) == ("released", worked.unusable)
+        task = await shop.room.task("T1")
+        assert (task["status"], task["attempts"]) == ("PENDING", 0)
+        assert (await shop.room.task("T2"))["epoch"] == 0
         assert "workspace.prepare_failed" in await shop.room.told("T1")
 
 

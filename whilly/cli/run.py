@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whilly.server.inprocess import ControlPlaneHere
     from whilly.store.database import Database
     from whilly.worker.equipment import Equipment
+    from whilly.worker.loop import Worker
     from whilly.worker.stop import Stop
 
 HEARTBEAT_SECONDS = 1.0
@@ -145,19 +146,31 @@ async def _work(
     began = time.monotonic()
     stop = Stop()
     signals: list[str] = []
-    agents = tuple(runners)
-    registration = Registration(platform.node(), agents)
+    registration = Registration(platform.node(), tuple(runners))
     async with (
         run_view(database, wanted.plan, live=sys.stdout.isatty()) as view,
         control_plane_here(database, worker, registration, plan=wanted.plan) as here,
     ):
-        equipment = _equipment(settings, wanted, here, worker, folder, runners, view.say)
+
+        def tell(sentence: str) -> None:
+            view.say(sentence)
+            # What is told may decide whether the run is over: an agent that is missing, for instance.
+            here.engine.live.touch(wanted.plan)
+
+        equipment = _equipment(settings, wanted, here, worker, folder, runners, tell)
+        workers = Worker(equipment, slots=wanted.workers, max_tasks=wanted.max_tasks)
         with stop_on_signals(stop, signals.append):
-            async with _until_over(database, here, wanted, agents, view, stop):
-                workers = Worker(equipment, slots=wanted.workers, max_tasks=wanted.max_tasks)
+            async with _until_over(database, here, wanted, workers, view, stop):
                 worked = await workers.run(stop)
-    progress = await read_progress(database, wanted.plan, agents)
-    end = judge_run(wanted.plan, progress, interrupted=bool(signals), missing=worked.missing)
+    progress = await read_progress(database, wanted.plan, workers.agents)
+    end = judge_run(
+        wanted.plan,
+        progress,
+        interrupted=bool(signals),
+        missing=worked.missing,
+        default_agent=wanted.agent,
+        unusable=worked.unusable,
+    )
     await view.conclude(end, worked, seconds=time.monotonic() - began)
     return end.code
 
@@ -195,7 +208,7 @@ async def _until_over(
     database: "Database",
     here: "ControlPlaneHere",
     wanted: Wanted,
-    agents: tuple[str, ...],
+    workers: "Worker",
     view: "RunView",
     stop: "Stop",
 ) -> AsyncIterator[None]:
@@ -206,7 +219,7 @@ async def _until_over(
     from whilly.operations.read_progress import read_progress
 
     async def look() -> "Progress":
-        progress = await read_progress(database, wanted.plan, agents)
+        progress = await read_progress(database, wanted.plan, workers.agents)
         await view.refresh(progress)
         return progress
 

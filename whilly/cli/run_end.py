@@ -1,5 +1,6 @@
 """How a run ended: the exit code, and what to do next."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,28 @@ class RunEnd:
     next_command: str = ""
 
 
-def judge_run(plan: str, progress: "Progress", *, interrupted: bool, missing: dict[str, str]) -> RunEnd:
-    """Decide how a run ended. `missing` are agents that cannot be run here, each with what to do about it."""
+def judge_run(
+    plan: str,
+    progress: "Progress",
+    *,
+    interrupted: bool,
+    missing: Collection[str] = (),
+    default_agent: str = "",
+    unusable: str = "",
+) -> RunEnd:
+    """Decide how a run ended.
+
+    `missing` are agents whose programs are not here; why, was said when that was found out. `progress` is as a worker
+    without them sees it. `unusable` says why the repository could not be worked in; it is empty when it could.
+    """
     show = f"whilly plan show {plan}"
+    again = f"whilly run --plan {plan}"
     if interrupted:
-        return RunEnd(INTERRUPTED, "Interrupted; unfinished tasks are back in the queue.", f"whilly run --plan {plan}")
-    if missing and (progress.ready or progress.parked or progress.unserved):
-        return RunEnd(CANNOT_GO_ON, " ".join(missing.values()), f"whilly run --plan {plan}")
+        return RunEnd(INTERRUPTED, "Interrupted; unfinished tasks are back in the queue.", again)
+    if unusable:
+        return RunEnd(CANNOT_GO_ON, unusable, again)
+    if default_agent in missing and (left := progress.ready + progress.parked):
+        return RunEnd(CANNOT_GO_ON, f"Without the agent {default_agent} {_tasks(left)} cannot run.", again)
     if progress.ready and progress.plan_spent_up:
         spent = f"{shown(progress.spent)} of {shown(progress.budget)}"
         return RunEnd(
@@ -36,10 +52,11 @@ def judge_run(plan: str, progress: "Progress", *, interrupted: bool, missing: di
         )
     if progress.unserved:
         agent = progress.unserved_agent
+        named = f"{_tasks(progress.unserved)} {'asks' if progress.unserved == 1 else 'ask'} for the agent {agent}"
+        if agent in missing:
+            return RunEnd(CANNOT_GO_ON, f"{named}, which is missing here.", again)
         return RunEnd(
-            CANNOT_GO_ON,
-            f"{_tasks(progress.unserved)} need agent {agent!r}, which this run does not have.",
-            f"whilly run --plan {plan} --agent {agent}",
+            CANNOT_GO_ON, f"{named}, which this run does not have; change it in the plan and import it again.", show
         )
     if progress.spent_up:
         return RunEnd(CANNOT_GO_ON, f"The own budgets of {_tasks(progress.spent_up)} are used up.", show)
@@ -55,7 +72,7 @@ def judge_run(plan: str, progress: "Progress", *, interrupted: bool, missing: di
             f"whilly review approve {plan} {progress.waiting_task}",
         )
     if progress.pending:
-        return RunEnd(ALL_DONE, f"{_tasks(progress.pending)} left for another run.", f"whilly run --plan {plan}")
+        return RunEnd(ALL_DONE, f"{_tasks(progress.pending)} left for another run.", again)
     return RunEnd(
         ALL_DONE,
         f"All done: {progress.done} done, {progress.skipped} skipped.",

@@ -143,7 +143,7 @@ async def _work(
                     raise BadSetting(f"The control plane at {address} refuses this worker: {refused}") from None
     for attempt in worked.attempts:
         typer.echo(one_line(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}", 400))
-    return 2 if worked.missing and not worked.attempts else 0
+    return 2 if worked.unusable or (worked.missing and not worked.attempts) else 0
 
 
 def _runners(settings: Settings, agent: str) -> "Mapping[str, AgentRunner]":

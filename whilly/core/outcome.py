@@ -147,7 +147,9 @@ ENDINGS: dict[Outcome, Ending] = {
         Remedy.BACK_OFF, "The worker fell silent and its lease ran out.", "Look at the worker's machine."
     ),
     Outcome.RELEASED: Ending(
-        Remedy.RETURN, "The worker was asked to stop and gave the task back.", "Nothing: the next worker takes it."
+        Remedy.RETURN,
+        "The worker was told to stop, or cannot work in the repository as it is, and gave the task back.",
+        "Nothing, or what the reason says; the next worker takes it.",
     ),
     Outcome.CANCELLED: Ending(Remedy.FAIL, "A person cancelled the attempt.", "Retry when you want it after all."),
 }

@@ -35,7 +35,7 @@ async def release_attempt(database: Database, key: AttemptKey, release: Release)
     outcome = Outcome.AGENT_MISSING if release.cause == Outcome.AGENT_MISSING else Outcome.RELEASED
     report = Report(
         outcome,
-        reason=f"Given back by its worker: {release.cause}.",
+        reason=release.reason or f"Given back by its worker: {release.cause}.",
         usage=plausible_usage(release.usage),
         kept_ref=release.kept_ref,
     )

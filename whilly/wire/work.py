@@ -84,9 +84,11 @@ class Release:
     """Gives the task back without a result."""
 
     cause: str
-    """shutdown, agent_missing, operator_pause …"""
+    """shutdown, agent_missing, workspace_error …"""
     usage: Usage = Usage()
     kept_ref: str = ""
+    reason: str = ""
+    """One sentence for people; empty: there is none beyond the cause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whilly.agents.environment import clean_environment
 from whilly.agents.runner import AgentMissing, AgentResult
@@ -23,7 +23,7 @@ from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
 from whilly.worker.verification import run_checks
 from whilly.workspace.attempt import Workspace
-from whilly.workspace.errors import MergeConflict, NoSpace, WorkspaceFailed
+from whilly.workspace.errors import MergeConflict, NoSpace, RepositoryUnusable, WorkspaceFailed
 from whilly.workspace.result import Collected
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,8 @@ class Ended:
     """What the control plane made of it; None while it does not say."""
     reason: str
     usage: Usage
+    unusable: bool = False
+    """The repository cannot be worked in; the task was given back, and no other would fare better."""
 
 
 class Attempt:
@@ -62,6 +64,7 @@ class Attempt:
         self._place = Place(assignment, equipment, note)
         self._checks = checks_of(assignment.checks, equipment.checks)
         self._agent = assignment.agent or roster.default
+        self._unusable = False
 
     async def run(self, stop: Stop) -> Ended:
         """Work until the report is answered, or kept for later. Cancelling it ends the agent at once."""
@@ -93,6 +96,9 @@ class Attempt:
             return self._halted()
         except (MergeConflict, NoSpace, WorkspaceFailed) as failure:
             report = self._without_workspace(failure)
+            if isinstance(failure, RepositoryUnusable):
+                self._unusable = True
+                report = replace(report, outcome=Outcome.RELEASED)
             self._contact.tell(self._contact.happenings.workspace_prepare_failed(report.outcome, report.reason))
             return report
         happenings = self._contact.happenings
@@ -183,10 +189,12 @@ class Attempt:
         report = self._contact.wording.report(told)
         match report.outcome:
             case Outcome.RELEASED:
-                answer = await self._contact.give_back("shutdown", report)
+                cause = Outcome.WORKSPACE_ERROR.value if self._unusable else "shutdown"
+                answer = await self._contact.give_back(cause, report)
             case Outcome.AGENT_MISSING:
                 answer = await self._contact.give_back(Outcome.AGENT_MISSING.value, report)
             case _:
                 answer = await self._contact.hand_in(report)
         reason = (answer.reason if answer else "") or report.reason
-        return Ended(self._assignment.spec.id, report.outcome, answer.status if answer else None, reason, report.usage)
+        status = answer.status if answer else None
+        return Ended(self._assignment.spec.id, report.outcome, status, reason, report.usage, self._unusable)

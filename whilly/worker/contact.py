@@ -142,7 +142,7 @@ class Contact:
         return min(most, max(self._shut_at - clock.now(), 0.2))
 
     async def _release(self, cause: str, report: Report, within: float) -> FinishAnswer:
-        release = Release(cause, report.usage, report.kept_ref)
+        release = Release(cause, report.usage, report.kept_ref, report.reason)
         return await self._equipment.control_plane.release(self._key, release, within=within)
 
     async def _heed(self, stop: Stop) -> None:

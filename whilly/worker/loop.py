@@ -41,10 +41,14 @@ class Worked:
     """Agents whose programs are not there, with a sentence each that says what to do."""
     undelivered: int = 0
     """Reports that wait in the journal for the next start."""
+    unusable: str = ""
+    """Why the repository cannot be worked in; the worker has ended for it."""
 
 
 class Worker:
-    """Claims until told to stop, until its default agent turns out to be missing, or until it has worked enough."""
+    """Claims until told to stop, until it has worked enough, or until no task would go well: its default agent is
+    missing, or the repository cannot be worked in.
+    """
 
     def __init__(self, equipment: Equipment, *, slots: int = 1, max_tasks: int | None = None) -> None:
         """`max_tasks` counts attempts that end with a report; one that was given back does not count."""
@@ -63,6 +67,12 @@ class Worker:
         self._in_contact = True
         self._has_space = True
         self._noted: set[str] = set()
+        self._unusable = ""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that it can run, as far as it has found out."""
+        return self._roster.available
 
     async def run(self, stop: Stop) -> Worked:
         """Work. Raises Rejected when the control plane does not want this worker at all."""
@@ -70,7 +80,7 @@ class Worker:
             await self._roster.look()
             await self._fill_slots(stop)
             undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
-        return Worked(tuple(self._ended), self._roster.missing, undelivered)
+        return Worked(tuple(self._ended), self._roster.missing, undelivered, self._unusable)
 
     async def _heed(self, stop: Stop) -> None:
         await stop.wait()
@@ -130,6 +140,9 @@ class Worker:
             )
             ended = await attempt.run(stop)
             self._ended.append(ended)
+            if ended.unusable:
+                self._unusable = ended.reason
+                self._ending.set()
             if ended.outcome in (Outcome.RELEASED, Outcome.AGENT_MISSING):
                 self._return_permit()
 

@@ -12,7 +12,7 @@ from whilly.worker.equipment import Equipment
 from whilly.workspace.attempt import Workspace
 from whilly.workspace.checkout import clean_checkout
 from whilly.workspace.clone import prepare
-from whilly.workspace.errors import NoSpace, WorkspaceFailed
+from whilly.workspace.errors import NoSpace, RepositoryUnusable, WorkspaceFailed
 from whilly.workspace.garbage import discard
 from whilly.workspace.inplace import work_in_place
 from whilly.workspace.result import Collected, collect, publish
@@ -41,11 +41,11 @@ class Place:
     async def prepare(self) -> Workspace:
         """Make it, at the base merged with the prerequisites' results.
 
-        Raises WorkspaceFailed, MergeConflict, NoSpace.
+        Raises RepositoryUnusable, WorkspaceFailed, MergeConflict, NoSpace.
         """
         assignment, key, earlier = self._assignment, self._assignment.key, self._assignment.earlier
         if not assignment.repository:
-            raise WorkspaceFailed(f"Plan {key.plan} has no repository on this machine; name one with --repo.")
+            raise RepositoryUnusable(f"Plan {key.plan} has no repository on this machine; name one with --repo.")
         resume = earlier.head_commit if earlier and earlier.outcome != Outcome.WORKSPACE_VIOLATED else ""
         make = self._users_folder if self._equipment.in_place else prepare
         self._workspace = await make(

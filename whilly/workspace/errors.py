@@ -1,10 +1,11 @@
 """What can go wrong with a workspace; each text is one sentence fit to be shown.
 
 WhillyError
-├── WorkspaceFailed     the private clone could not be prepared, read, published or removed
-│   └── GitFailed       because of a git command; the text ends with git's own sentence
-├── MergeConflict       the results that a task builds on contradict each other or its base
-└── NoSpace             the disk has too little room
+├── WorkspaceFailed         the private clone could not be prepared, read, published or removed
+│   ├── RepositoryUnusable  because of the user's repository: no task of its plan can be worked on as it is
+│   └── GitFailed           because of a git command; the text ends with git's own sentence
+├── MergeConflict           the results that a task builds on contradict each other or its base
+└── NoSpace                 the disk has too little room
 """
 
 from whilly.core.errors import WhillyError
@@ -12,6 +13,10 @@ from whilly.core.errors import WhillyError
 
 class WorkspaceFailed(WhillyError):
     """The private clone could not be prepared, read, published or removed."""
+
+
+class RepositoryUnusable(WorkspaceFailed):
+    """The user's repository is not there or not as it must be: what one task met, every other would meet as well."""
 
 
 class GitFailed(WorkspaceFailed):

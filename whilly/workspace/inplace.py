@@ -15,7 +15,7 @@ from pathlib import Path
 
 from whilly.workspace.attempt import TRUSTED, Workspace, save
 from whilly.workspace.dirt import uncommitted_changes
-from whilly.workspace.errors import WorkspaceFailed
+from whilly.workspace.errors import RepositoryUnusable, WorkspaceFailed
 from whilly.workspace.excludes import users_excludes
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.gitdir import make_git_dir
@@ -53,17 +53,18 @@ async def work_in_place(
 ) -> AsyncIterator[Workspace]:
     """Have the user's folder for one attempt. `base`: what an attempt that is continued began with.
 
-    A folder that is exactly as the attempt `resume_from` left it counts as clean. Raises WorkspaceFailed, NoSpace.
+    A folder that is exactly as the attempt `resume_from` left it counts as clean. Raises RepositoryUnusable,
+    WorkspaceFailed, NoSpace.
     """
     require_space(root, floor)
     repository = await look_at(source)
     top = repository.top
     if top is None:
-        raise WorkspaceFailed(f"{source.path} has no folder with files to work in; leave out --in-place.")
+        raise RepositoryUnusable(f"{source.path} has no folder with files to work in; leave out --in-place.")
     if not repository.head:
-        raise WorkspaceFailed(f"{top} has no commits yet; make a first one, or leave out --in-place.")
+        raise RepositoryUnusable(f"{top} has no commits yet; make a first one, or leave out --in-place.")
     if not repository.branch:
-        raise WorkspaceFailed(f"{top} has no branch checked out; `git switch` to one, or leave out --in-place.")
+        raise RepositoryUnusable(f"{top} has no branch checked out; `git switch` to one, or leave out --in-place.")
     async with held(lock_of(root, top, "in-place"), patience=_PATIENCE_SECONDS):
         home = new_home(root, plan, task, epoch)
         try:
@@ -150,7 +151,7 @@ async def _refuse_changes(git: Git, repository: Repository, top: Path, resume_fr
         if not said and not await differing(git, resume_from):
             return
     shown = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
-    raise WorkspaceFailed(f"{top} has uncommitted changes ({shown}); commit or stash them, or leave out --in-place.")
+    raise RepositoryUnusable(f"{top} has uncommitted changes ({shown}); commit or stash them, or leave out --in-place.")
 
 
 async def _replace_index(users: Path, ours: Path) -> None:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from whilly.workspace.errors import GitFailed, WorkspaceFailed
+from whilly.workspace.errors import GitFailed, RepositoryUnusable, WorkspaceFailed
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.owner import owner_to_act_as
 
@@ -45,12 +45,12 @@ class Repository:
 
 
 async def look_at(source: Source) -> Repository:
-    """Find out what the path is. Raises WorkspaceFailed with one sentence when it cannot be worked with."""
+    """Find out what the path is. Raises RepositoryUnusable with one sentence when it cannot be worked with."""
     path = source.path
     if not path.exists():
-        raise WorkspaceFailed(f"{path} does not exist; name an existing git repository with --repo.")
+        raise RepositoryUnusable(f"{path} does not exist; name an existing git repository with --repo.")
     if not path.is_dir():
-        raise WorkspaceFailed(f"{path} is a file; name the folder of a git repository with --repo.")
+        raise RepositoryUnusable(f"{path} is a file; name the folder of a git repository with --repo.")
     path = path.resolve()
     # Before git 2.38, only a file could say that ownership decides nothing.
     git = Git(cwd=path, environment={"GIT_CONFIG_GLOBAL": os.fspath(_ANY_OWNER)})
@@ -69,7 +69,9 @@ async def look_at(source: Source) -> Repository:
     )
     if answer.code == 128 and not answer.out:
         if "not a git repository" in answer.err:
-            raise WorkspaceFailed(f"{path} is not a git repository; run `git init` there or name another with --repo.")
+            raise RepositoryUnusable(
+                f"{path} is not a git repository; run `git init` there or name another with --repo."
+            )
         raise GitFailed(f"{path} cannot be read as a git repository: {answer.err.strip()}", command="rev-parse")
     git_dir, common_dir, object_format, shallow, inside, *rest = answer.text.split("\n")
     # Outside of a work tree `--show-cdup` prints nothing at all.
