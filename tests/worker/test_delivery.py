@@ -171,3 +171,17 @@ async def test_the_end_of_the_transcript_goes_along(database: Database, tmp_path
         async with beside(at.after_a_restart().run()):
             await until(lambda: not at.journal.due())
         assert await at.room.transcript("T1") == "first\nlast words\n"
+
+
+async def test_the_end_of_the_transcript_waits_with_a_report_that_a_token_is_not_good_for(
+    database: Database, tmp_path: Path
+) -> None:
+    async with desk(database, tmp_path) as at:
+        entry = Entry(at.assignment.key, at.entry().report, (TranscriptChunk(0, "last words\n"),))
+        async with database.connection() as connection:
+            await connection.execute("update tokens set plan_id = 'another'")
+            assert await at.delivery.bring(entry, 0.1) is None
+            await connection.execute("update tokens set plan_id = null")
+        async with beside(at.after_a_restart().run()):
+            await until(lambda: not at.journal.due())
+        assert await at.room.transcript("T1") == "last words\n"

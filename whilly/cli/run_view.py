@@ -92,7 +92,8 @@ class RunView:
         if len(branches) > MOST_BRANCHES:
             self._print(f"  … and {len(branches) - MOST_BRANCHES} more: whilly plan show {self._plan}")
         if worked.undelivered:
-            self._print(f"{worked.undelivered} reports are kept and will be delivered by the next run.")
+            kept = "1 report is" if worked.undelivered == 1 else f"{worked.undelivered} reports are"
+            self._print(f"{kept} kept on disk, and brought by the next run.")
         if end.next_command:
             self._print(f"Next: {end.next_command}")
 

@@ -43,15 +43,14 @@ async def control_plane_here(
     worker: str,
     registration: Registration,
     *,
-    plan: str | None = None,
     timing: Timing | None = None,
 ) -> AsyncIterator[ControlPlaneHere]:
-    """Run a control plane and enter a worker, which may work on `plan` only (None: on all)."""
+    """Run a control plane and enter a worker. It may speak about all plans: reports that it still owes are of any."""
     app = create_inner_app(database, timing=timing)
     async with app.router.lifespan_context(app):
         await register_worker(database, worker, registration)
         token = await issue_token(
-            database, TokenKind.WORKER, worker=worker, plan=plan, label=registration.hostname, lifetime=TOKEN_LIFETIME
+            database, TokenKind.WORKER, worker=worker, label=registration.hostname, lifetime=TOKEN_LIFETIME
         )
         try:
             async with in_process(app, token.bearer) as http:

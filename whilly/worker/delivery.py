@@ -28,6 +28,8 @@ class Delivery:
         self._journal = journal
         self._tell = tell
         self._late: dict[AttemptKey, Entry] = {}
+        self._refused: dict[AttemptKey, str] = {}
+        """What was said about late reports, so that it is said once."""
         self._more = asyncio.Event()
         self._back_off = BackOff(0.2, 5.0)
 
@@ -80,14 +82,17 @@ class Delivery:
                 self._late[key] = self._late.pop(key)
                 return False
             except Rejected as refusal:
-                log.warning("The report of %s waits: %s", key.task, refusal)
+                if self._refused.get(key) != str(refusal):
+                    self._refused[key] = str(refusal)
+                    log.warning("The report of %s waits: %s", key.task, refusal)
                 continue
             self._late.pop(key, None)
+            self._refused.pop(key, None)
         return not self._late
 
     async def _hand_in(self, entry: Entry, within: float) -> FinishAnswer | None:
         """The answer; None when the report is refused for good. Raises where it may still be taken."""
-        await self._rest_of_transcript(entry)
+        without_transcript = await self._rest_of_transcript(entry)
         try:
             answer = await self._control_plane.finish(entry.key, entry.report, within=within)
         except LeaseLostRemotely as lost:
@@ -98,16 +103,20 @@ class Delivery:
                 raise
             await self._set_aside(entry, refusal)
             return None
+        if without_transcript:
+            log.warning("The end of the transcript of %s is lost: %s", entry.key.task, without_transcript)
         await asyncio.to_thread(self._journal.settle, entry.key)
         return answer
 
-    async def _rest_of_transcript(self, entry: Entry) -> None:
+    async def _rest_of_transcript(self, entry: Entry) -> Rejected | None:
+        """Why it was refused. It is lost only when the report is taken all the same."""
         if not entry.transcript:
-            return
+            return None
         try:
             await self._control_plane.transcript(entry.key, entry.transcript)
         except Rejected as refusal:
-            log.warning("The end of the transcript of %s is lost: %s", entry.key.task, refusal)
+            return refusal
+        return None
 
     async def _set_aside(self, entry: Entry, refusal: Rejected) -> None:
         path = await asyncio.to_thread(self._journal.set_aside, entry.key)
