@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,41 @@ def test_ctrl_c_leaves_no_agent_and_loses_no_attempt(
     kept = task["attempts"][0]["kept_ref"]
     assert f"what it left: {kept}" in out
     assert git(repository, "show", f"{kept}:half.md") == "half"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals to close")
+def test_a_terminal_that_is_closed_loses_no_attempt(
+    whilly: Whilly, tmp_path: Path, repository: Path, database_url: str
+) -> None:
+    import fcntl
+    import termios
+
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    script = write_scripts(tmp_path, A=[{"print": "busy"}, {"hang": True}])
+    arguments = ["run", "--plan", "p", "--repo", str(repository), "--agent", "scripted", "--script", str(script)]
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "whilly.cli.main", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        env={**os.environ, "WHILLY_DATABASE_URL": database_url, "TERM": "xterm"},
+    ) as running:
+        os.close(theirs)
+        os.set_blocking(ours, False)
+        deadline = time.monotonic() + 30
+        while "busy" not in whilly("logs", "p", "A").out:
+            assert time.monotonic() < deadline
+            with suppress(BlockingIOError):
+                os.read(ours, 65536)
+        os.close(ours)
+        assert running.wait(30) == 130
+
+    task = whilly("task", "show", "p", "A", "--json").json
+    assert (task["view"]["task"]["status"], task["view"]["task"]["attempts"]) == ("PENDING", 0)
+    assert task["attempts"][0]["reason"] == "The worker was told to stop."
 
 
 def test_a_task_cancelled_from_another_terminal_stops_soon(

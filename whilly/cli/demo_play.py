@@ -19,7 +19,7 @@ from whilly.agents.script import load_scripts
 from whilly.agents.scripted import ScriptedAgent
 from whilly.cli.database import open_database
 from whilly.cli.examples import example
-from whilly.cli.session import who
+from whilly.cli.session import no_terminal_after, who
 from whilly.client.control_plane import ControlPlane
 from whilly.core.errors import Refused, WhillyError
 from whilly.core.money import shown
@@ -71,7 +71,7 @@ async def play(folder: Path, *, port: int, exit_at_end: bool, kept: bool) -> int
     repository = folder / "repo"
     await asyncio.to_thread(_make_repository, repository)
     stop = Stop()
-    with stop_on_signals(stop):
+    with stop_on_signals(stop, no_terminal_after):
         async with open_database(settings) as database:
             await _import(database, repository)
             registration = Registration(platform.node(), ("scripted",))

@@ -135,6 +135,7 @@ async def _work(
 
     from whilly.cli.run_end import judge_run
     from whilly.cli.run_view import run_view
+    from whilly.cli.session import no_terminal_after
     from whilly.operations.read_progress import read_progress
     from whilly.server.inprocess import control_plane_here
     from whilly.wire.work import Registration
@@ -146,6 +147,11 @@ async def _work(
     began = time.monotonic()
     stop = Stop()
     signals: list[str] = []
+
+    def hear(name: str) -> None:
+        signals.append(name)
+        no_terminal_after(name)
+
     registration = Registration(platform.node(), tuple(runners))
     async with (
         run_view(database, wanted.plan, live=sys.stdout.isatty()) as view,
@@ -159,7 +165,7 @@ async def _work(
 
         equipment = _equipment(settings, wanted, here, worker, folder, runners, tell)
         workers = Worker(equipment, slots=wanted.workers, max_tasks=wanted.max_tasks)
-        with stop_on_signals(stop, signals.append):
+        with stop_on_signals(stop, hear):
             async with _until_over(database, here, wanted, workers, view, stop):
                 worked = await workers.run(stop)
     progress = await read_progress(database, wanted.plan, workers.agents)

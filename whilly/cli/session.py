@@ -39,6 +39,17 @@ def who() -> str:
         return os.environ.get("USERNAME", "somebody")
 
 
+def no_terminal_after(signal_name: str) -> None:
+    """After SIGHUP the terminal is gone, and every write to it fails: let what is said to it go nowhere."""
+    if signal_name != "SIGHUP":
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stream.isatty():
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
 def wants_colour(*, refused: bool = False) -> bool:
     """Whether stdout is a terminal that shows colours and nobody asked for none (`NO_COLOR`, `TERM=dumb`)."""
     plain = refused or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"

@@ -111,6 +111,7 @@ async def _work(
     once: bool,
 ) -> int:
     from whilly.cli.identity import worker_identity
+    from whilly.cli.session import no_terminal_after
     from whilly.client.connect import over_network
     from whilly.client.control_plane import ControlPlane
     from whilly.client.errors import Rejected
@@ -136,7 +137,7 @@ async def _work(
                 secrets=(token,),
                 tell=lambda sentence: typer.echo(one_line(sentence, 400), err=True),
             )
-            with stop_on_signals(stop):
+            with stop_on_signals(stop, no_terminal_after):
                 try:
                     worked = await Worker(equipment, slots=slots, max_tasks=1 if once else None).run(stop)
                 except Rejected as refused:

@@ -34,7 +34,11 @@ class Stop:
 
 @contextmanager
 def stop_on_signals(stop: Stop, heard: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """While open, SIGINT and SIGTERM ask to stop; `heard` is told the signal's name. Call in the main thread."""
+    """While open, the signals that end a program ask to stop. Call in the main thread.
+
+    These are SIGINT, SIGTERM and, of a terminal that is closed, SIGHUP, which stays ignored under `nohup`. `heard` is
+    told the signal's name.
+    """
     loop = asyncio.get_running_loop()
 
     def ask(number: int) -> None:
@@ -44,7 +48,10 @@ def stop_on_signals(stop: Stop, heard: Callable[[str], None] = lambda _: None) -
     def ask_from_handler(number: int, _frame: object) -> None:
         loop.call_soon_threadsafe(ask, number)
 
-    earlier = {number: signal.signal(number, ask_from_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    earlier = {number: signal.signal(number, ask_from_handler) for number in numbers}
     try:
         yield
     finally:
