@@ -98,17 +98,17 @@ class RunView:
             self._print(f"Next: {end.next_command}")
 
     def _print(self, line: str) -> None:
-        if self.table is not None:
-            from rich.text import Text
-
-            self.table.console.print(Text(line))
-            return
         try:
-            typer.echo(line)
+            if self.table is None:
+                typer.echo(line)
+            else:
+                from rich.text import Text
+
+                self.table.console.print(Text(line))
         except BrokenPipeError:
             raise
         except OSError:
-            # A full disk under the protocol of a run is no reason to stop the run.
+            # A full disk under the protocol of a run, or a terminal that is gone, is no reason to stop the run.
             return
 
 

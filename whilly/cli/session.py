@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import stat
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -45,7 +46,8 @@ def no_terminal_after(signal_name: str) -> None:
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
-        if stream.isatty():
+        # A terminal that is gone no longer says that it is one, but it still is no file.
+        if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
             os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
