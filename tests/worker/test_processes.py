@@ -82,6 +82,28 @@ async def test_sigkill_leaves_no_agent(database: Database, database_url: str, tm
         await until(lambda: dead(*pids), within=5)
 
 
+async def test_the_next_worker_gives_up_the_lease_of_a_killed_one_at_once(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    repository = await submitted(database, tmp_path)
+    async with worker_process(database_url, tmp_path, STUBBORN.format(folder=tmp_path)) as process:
+        await pids_in(tmp_path)
+        process.kill()
+        await process.wait()
+    async with worker_process(database_url, tmp_path, "true"), database.connection() as connection:
+        first = "select outcome, reason, kept_ref from attempts where epoch = 1"
+        ends = asyncio.get_running_loop().time() + 10
+        while (attempt := await connection.fetchrow(first))["outcome"] is None:
+            assert asyncio.get_running_loop().time() < ends, "the lease lasts for a minute"
+            await asyncio.sleep(0.05)
+    assert attempt["outcome"] == "lost_worker"
+    assert "ended without a report" in attempt["reason"]
+    assert repository.git("rev-parse", attempt["kept_ref"])
+    async with database.connection() as connection:
+        task = await connection.fetchrow("select attempts, parked_until > clock_timestamp() as parked from tasks")
+    assert (task["attempts"], task["parked"]) == (1, True)
+
+
 async def test_what_a_killed_worker_left_is_saved_by_the_next_one(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:

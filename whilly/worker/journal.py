@@ -1,4 +1,4 @@
-"""Keeps each finished report on disk until the control plane has acknowledged it."""
+"""Keeps on disk which attempts are open, and each finished report until the control plane has acknowledged it."""
 
 import contextlib
 import hashlib
@@ -17,6 +17,7 @@ from whilly.wire.work import TranscriptChunk
 log = logging.getLogger(__name__)
 
 ENTRY = ".json"
+OPEN = ".open"
 SET_ASIDE = ".set-aside"
 
 
@@ -35,6 +36,32 @@ class Journal:
     def __init__(self, state_dir: Path, control_plane: str) -> None:
         """`control_plane` names whom the reports are for, its address for instance: no other one ever gets them."""
         self.folder = state_dir / "journal" / hashlib.sha256(control_plane.encode()).hexdigest()[:16]
+
+    def begin(self, key: AttemptKey) -> None:
+        """Note that the attempt is open: a process that finds the note later knows that this one died. Never raises."""
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / _file_name(key)).with_suffix(OPEN).write_bytes(encode(key))
+
+    def end(self, key: AttemptKey) -> None:
+        """The attempt is over, and whatever is still to be said about it is a report that is kept."""
+        with contextlib.suppress(OSError):
+            (self.folder / _file_name(key)).with_suffix(OPEN).unlink()
+
+    def abandoned(self) -> list[AttemptKey]:
+        """Attempts that were begun and never ended. For a process that has begun none itself yet."""
+        found = []
+        for path in sorted(self.folder.glob(f"*{OPEN}")):
+            try:
+                found.append(decode(AttemptKey, path.read_bytes()))
+            except (OSError, ValidationError, ValueError):
+                # Cut off by the same crash: the end of the lease says it, only later.
+                path.unlink(missing_ok=True)
+        return found
+
+    def has_report(self, key: AttemptKey) -> bool:
+        """Whether a report about the attempt is kept."""
+        return (self.folder / _file_name(key)).exists()
 
     def keep(self, entry: Entry) -> Path:
         """Write the entry down. Once this has returned it survives the process and the machine. Raises OSError."""

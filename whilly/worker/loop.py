@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from whilly.client.back_off import BackOff
-from whilly.client.errors import ControlPlaneError, Unreachable
-from whilly.core.assignment import Assignment
+from whilly.client.errors import ControlPlaneError, Rejected, Unreachable
+from whilly.core.assignment import Assignment, AttemptKey
+from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.wire.work import ClaimRequest, Release
 from whilly.worker import clock
@@ -20,13 +22,15 @@ from whilly.worker.journal import Journal
 from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
 from whilly.workspace.errors import NoSpace
-from whilly.workspace.garbage import sweep
+from whilly.workspace.garbage import Swept, sweep
 from whilly.workspace.space import require_space
 
 log = logging.getLogger(__name__)
 
 LOOK_FOR_SPACE_EVERY = 2.0
 """Seconds."""
+
+DIED = "Its worker ended without a report: it was killed, or its machine stopped."
 
 LAST_TRY_SECONDS = 1.0
 """How long a worker that ends tries to bring reports that are late, and to find out about a claim without an answer."""
@@ -60,8 +64,8 @@ class Worker:
             raise ValueError("in the user's own tree there is room for one task at a time")
         self._ending = asyncio.Event()
         self._roster = Roster(equipment.runners, equipment.tell, self._ending.set)
-        journal = Journal(equipment.state, equipment.address)
-        self._delivery = Delivery(equipment.control_plane, journal, equipment.tell)
+        self._journal = Journal(equipment.state, equipment.address)
+        self._delivery = Delivery(equipment.control_plane, self._journal, equipment.tell)
         self._ended: list[Ended] = []
         self._back_off = BackOff(0.2, 10)
         self._in_contact = True
@@ -76,7 +80,8 @@ class Worker:
 
     async def run(self, stop: Stop) -> Worked:
         """Work. Raises Rejected when the control plane does not want this worker at all."""
-        async with beside(self._delivery.run(), self._heed(stop), self._tidy()):
+        abandoned = await asyncio.to_thread(self._journal.abandoned)
+        async with beside(self._delivery.run(), self._heed(stop), self._tidy(abandoned)):
             await self._roster.look()
             await self._fill_slots(stop)
             undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
@@ -86,17 +91,33 @@ class Worker:
         await stop.wait()
         self._ending.set()
 
-    async def _tidy(self) -> None:
-        """Save the work of attempts whose worker died, and remove their clones."""
+    async def _tidy(self, abandoned: Sequence[AttemptKey]) -> None:
+        """Save the work of attempts whose worker died, remove their clones, and give up their leases."""
         try:
             swept = await sweep(self._equipment.workspaces)
         except OSError:
             log.exception("The workspaces of dead workers could not be looked at")
-            return
-        for saved in swept.salvaged:
-            self._note(
-                f"{saved.task}: what attempt {saved.epoch} left when its worker died is {saved.collected.kept_ref}."
-            )
+            swept = Swept()
+        kept = {(each.plan, each.task, each.epoch): each.collected.kept_ref for each in swept.salvaged}
+        for (_, task, epoch), ref in kept.items():
+            self._note(f"{task}: what attempt {epoch} left when its worker died is {ref}.")
+        for key in abandoned:
+            await self._give_up(key, kept.get((key.plan, key.task, key.epoch), ""))
+
+    async def _give_up(self, key: AttemptKey, kept_ref: str) -> None:
+        """Say that an attempt died with an earlier process of this worker, so that nobody waits for its lease to end.
+
+        A report that waits in the journal says more, and is brought instead.
+        """
+        if not await asyncio.to_thread(self._journal.has_report, key):
+            report = Report(Outcome.LOST_WORKER, reason=DIED, kept_ref=kept_ref)
+            try:
+                await self._control_plane.finish(key, report, within=LAST_TRY_SECONDS)
+            except Unreachable:
+                return
+            except Rejected as refusal:
+                log.info("attempt %d of %s was over already: %s", key.epoch, key.task, refusal)
+        await asyncio.to_thread(self._journal.end, key)
 
     async def _fill_slots(self, stop: Stop) -> None:
         slots = [asyncio.create_task(self._slot(stop)) for _ in range(self._slots)]
@@ -138,7 +159,9 @@ class Worker:
             attempt = Attempt(
                 assignment, self._equipment, self._roster, self._delivery, claimed_at=asked_at, note=self._note
             )
+            self._journal.begin(assignment.key)
             ended = await attempt.run(stop)
+            self._journal.end(assignment.key)
             self._ended.append(ended)
             if ended.unusable:
                 self._unusable = ended.reason
