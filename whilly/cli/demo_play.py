@@ -76,7 +76,7 @@ async def play(folder: Path, *, port: int, exit_at_end: bool, kept: bool) -> int
             await _import(database, repository)
             registration = Registration(platform.node(), ("scripted",))
             async with (
-                control_plane_here(database, "demo-worker", registration) as here,
+                control_plane_here(database, "demo-worker", registration, plan=PLAN) as here,
                 serving(here.app, port=port) as address,
             ):
                 await _introduce(database, address, folder)

@@ -155,7 +155,7 @@ async def _work(
     registration = Registration(platform.node(), tuple(runners))
     async with (
         run_view(database, wanted.plan, live=sys.stdout.isatty()) as view,
-        control_plane_here(database, worker, registration) as here,
+        control_plane_here(database, worker, registration, plan=wanted.plan) as here,
     ):
 
         def tell(sentence: str) -> None:

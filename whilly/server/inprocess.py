@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from whilly.client.connect import in_process
 from whilly.core.tokens import TokenKind
 from whilly.operations.issue_token import issue_token
-from whilly.operations.register_worker import register_worker
+from whilly.operations.register_worker import register_worker, sign_off_worker
 from whilly.operations.revoke_token import revoke_token
 from whilly.server.app import create_inner_app
 from whilly.server.engine import Engine, Timing
@@ -43,12 +43,16 @@ async def control_plane_here(
     worker: str,
     registration: Registration,
     *,
+    plan: str | None = None,
     timing: Timing | None = None,
 ) -> AsyncIterator[ControlPlaneHere]:
-    """Run a control plane and enter a worker. It may speak about all plans: reports that it still owes are of any."""
+    """Run a control plane and enter a worker that claims tasks of `plan` (None: of any).
+
+    It may speak about all plans: the reports that it still owes are of any.
+    """
     app = create_inner_app(database, timing=timing)
     async with app.router.lifespan_context(app):
-        await register_worker(database, worker, registration)
+        await register_worker(database, worker, registration, plan=plan)
         token = await issue_token(
             database, TokenKind.WORKER, worker=worker, label=registration.hostname, lifetime=TOKEN_LIFETIME
         )
@@ -56,4 +60,5 @@ async def control_plane_here(
             async with in_process(app, token.bearer) as http:
                 yield ControlPlaneHere(app, http)
         finally:
+            await sign_off_worker(database, worker)
             await revoke_token(database, token.id)

@@ -6,6 +6,6 @@ cross join lateral (
     select count(distinct id) as workers_online, coalesce(array_agg(distinct a.agent), '{}') as agents_online
     from workers
     left join lateral unnest(agents) as a (agent) on true
-    where last_seen > clock_timestamp() - interval '90 seconds'
+    where last_seen > clock_timestamp() - interval '90 seconds' and left_at is null and coalesce(plan_id, $1) = $1
 ) w
 where p.id = $1

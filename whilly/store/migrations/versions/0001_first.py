@@ -172,8 +172,10 @@ create table workers (
     hostname text not null,
     agents text[] not null default '{}',
     isolation text not null default 'clone',
+    plan_id text,
     registered_at timestamptz not null default clock_timestamp(),
-    last_seen timestamptz not null default clock_timestamp()
+    last_seen timestamptz not null default clock_timestamp(),
+    left_at timestamptz
 );
 
 create table control (
