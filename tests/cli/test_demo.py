@@ -97,7 +97,7 @@ def test_a_folder_that_is_in_use_is_left_alone(scratch: Path, tmp_path: Path) ->
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     with demo("--keep", str(tmp_path), scratch=scratch) as process:
         told = process.communicate(timeout=30)[0]
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert "is not empty" in told
     assert "Traceback" not in told
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,9 +106,23 @@ def test_a_created_plan_has_its_budget(whilly: Whilly) -> None:
         (("plan", "show", "nope"), 2, "There is no plan 'nope'"),
         (("plan", "export", "nope"), 2, "There is no plan 'nope'"),
         (("plan", "triz", "nope"), 2, "There is no plan 'nope'"),
-        (("plan", "import", "nowhere.json"), 1, "cannot be read"),
-        (("plan", "create", "--id", "a b", "--name", "x"), 1, "cannot be a plan's id"),
-        (("plan", "create", "--id", "p", "--name", "x", "--budget", "much"), 1, "not an amount"),
+        (("plan", "import", "nowhere.json"), 2, "nowhere.json cannot be read (No such file or directory)"),
+        (
+            ("plan", "create", "--id", "a b", "--name", "x"),
+            2,
+            "'a b' cannot be a plan's id: it contains a space; write a-b.",
+        ),
+        (("plan", "create", "--id", "p", "--name", "x", "--budget", "much"), 2, "not an amount"),
+        (("plan", "create", "--id", "p", "--name", " "), 2, "The plan's name must have 1 to"),
+        (("plan", "import", "x.json", "--max-mb", "-5"), 2, "--max-mb"),
+        (("plan", "import", "x.json", "--max-mb", "9" * 20), 2, "--max-mb"),
+        (("plan", "apply", "x.json", "--max-tasks", "0"), 2, "--max-tasks"),
+        (("budget", "set", "p", "0.0000001"), 2, "six decimals at most"),
+        (("budget", "set", "p", "٥"), 2, "not an amount"),
+        (("events", "nope"), 2, "There is no plan 'nope'"),
+        (("events", "--after", "9" * 20), 2, "--after"),
+        (("events", "--after", "-5"), 2, "--after"),
+        (("events", "nope", "--verify"), 2, "leave out PLAN"),
         (("budget", "set", "nope", "-3"), 2, ""),
         (("task", "retry", "nope", "A"), 2, "no task 'A'"),
         (("why", "nope", "A"), 2, "There is no plan 'nope'"),
@@ -164,3 +179,23 @@ def test_triz_is_strict_when_asked(whilly: Whilly, tmp_path: Path) -> None:
 
 def test_the_schema_is_json(whilly: Whilly) -> None:
     assert whilly("plan", "schema").json["properties"]["tasks"]
+
+
+def test_many_findings_are_counted_not_all_shown(whilly: Whilly, tmp_path: Path) -> None:
+    vague: dict[str, Any] = {"acceptance_criteria": [], "test_steps": []}
+    plan = write_plan(tmp_path, *({"id": f"T{number}", **vague} for number in range(60)))
+
+    answer = whilly("plan", "apply", plan, "--strict")
+
+    assert answer.code == 0
+    assert len(answer.err.splitlines()) == 51
+    assert "more findings; `--json` shows all." in answer.err
+    assert answer.out.splitlines()[-1].endswith("T18, T19 …")
+
+
+def test_the_log_of_a_plan_outlives_it(whilly: Whilly, tmp_path: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    whilly("plan", "reset", "p", "--hard", "--yes")
+
+    assert "plan.deleted" in whilly("events", "p").out
+    assert whilly("events", "--verify", "--json").json["sound"] is True

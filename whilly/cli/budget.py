@@ -1,22 +1,29 @@
 """`whilly budget`: what a plan may spend."""
 
+from decimal import Decimal
 from typing import Annotated
 
 import typer
 
 from whilly.cli.session import with_database
-from whilly.core.errors import Refused
-from whilly.core.money import Micros, from_usd, shown
+from whilly.core.errors import BadSetting
+from whilly.core.money import Micros, from_usd, shown, to_usd
 
 app = typer.Typer(no_args_is_help=True, help="Budgets: what a plan may spend.")
 
 
 def amount(text: str) -> Micros:
-    """Dollars that a person typed. Raises Refused with a sentence."""
+    """Dollars that a person typed, exactly. Raises BadSetting with a sentence."""
+    number = text.removeprefix("$")
     try:
-        return from_usd(text.removeprefix("$"))
+        micros = from_usd(number)
+        if not number.isascii() or Decimal(number) != to_usd(micros):
+            raise ValueError(number)
     except ValueError:
-        raise Refused(f"{text!r} is not an amount of US dollars; write a number such as 5 or 2.50.") from None
+        raise BadSetting(
+            f"{text!r} is not an amount of US dollars; write a number such as 5 or 2.50, with six decimals at most."
+        ) from None
+    return micros
 
 
 @app.command("set")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from whilly.core.errors import Refused
+from whilly.core.errors import BadSetting
 
 
 def demo(
@@ -25,7 +25,7 @@ def demo(
     import shutil
 
     if shutil.which("git") is None:
-        raise Refused("The demo needs git, which is not on the PATH; install it and try again.")
+        raise BadSetting("The demo needs git, which is not on the PATH; install it and try again.")
 
     from whilly.cli.demo_play import play
 
@@ -45,7 +45,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         keep.mkdir(parents=True, exist_ok=True)
         taken = next(keep.iterdir(), None)
     except OSError as problem:
-        raise Refused(f"{keep} cannot be made or read ({problem.strerror}); name another folder.") from problem
+        raise BadSetting(f"{keep} cannot be made or read ({problem.strerror}); name another folder.") from problem
     if taken is not None:
-        raise Refused(f"{keep} is not empty, and the demo overwrites nothing; name a new folder.")
+        raise BadSetting(f"{keep} is not empty, and the demo overwrites nothing; name a new folder.")
     yield keep.resolve()

@@ -30,6 +30,7 @@ from whilly.operations.log_in import issue_login
 from whilly.operations.read_board import Board, read_board
 from whilly.operations.read_events import StoredEvent, events_after
 from whilly.operations.review_task import review_task
+from whilly.operations.sequence_events import sequence_events
 from whilly.operations.set_repository import set_repository
 from whilly.planfile.reader import read_plan_file
 from whilly.server.dashboard.sentences import sentence_for
@@ -112,7 +113,8 @@ async def _introduce(database: "Database", address: str, folder: Path) -> None:
     summary = board.overview.summary
     typer.echo(f"{summary.project}: {summary.tasks} tasks for the scripted agent, in {folder / 'repo'}")
     typer.echo(f"\n    {address}/login/{await issue_login(database, who())}\n")
-    typer.echo("Open it to watch and to decide; the link works once. Ctrl-C ends everything.\n")
+    typer.echo("Open it to watch and to decide; the link works once. Ctrl-C ends everything.")
+    typer.echo(f"Commands such as `whilly plan show {PLAN}` see it with WHILLY_DATA_DIR={folder / 'data'}\n")
 
 
 @asynccontextmanager
@@ -166,6 +168,10 @@ class _Teller:
             while True:
                 board = await self._look()
                 if self._over(board) and not self._summed_up:
+                    # What happened last may have no place in the log yet.
+                    while await sequence_events(self._database):
+                        pass
+                    await self._say_what_is_new()
                     self._sum_up(board)
                 if self._summed_up and self._exit_at_end:
                     break
@@ -180,11 +186,14 @@ class _Teller:
         stopped.cancel()
         return self._code(board) if self._exit_at_end else 0
 
-    async def _look(self) -> Board:
+    async def _say_what_is_new(self) -> None:
         while events := await events_after(self._database, self._position, PLAN):
             self._position = events[-1].position
             for event in events:
                 self._say(event)
+
+    async def _look(self) -> Board:
+        await self._say_what_is_new()
         board = await read_board(self._database, PLAN, 50)
         if self._exit_at_end:
             for waiting in board.people:
@@ -217,4 +226,5 @@ class _Teller:
         if self._kept:
             typer.echo(f"\ngit -C {summary.repository} log --graph --oneline --branches='whilly/*'")
         if not self._exit_at_end:
-            typer.echo("\nThe page stays up until Ctrl-C.")
+            gone = "." if self._kept else ", which removes the repository (`whilly demo --keep FOLDER` keeps it)."
+            typer.echo(f"\nThe page stays up until Ctrl-C{gone}")

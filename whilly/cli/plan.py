@@ -1,13 +1,14 @@
 """`whilly plan`: bring plans in, look at them, start them over."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whilly.cli.session import wants_colour, with_database
-from whilly.core.errors import PlanRejected
+from whilly.core.errors import BadSetting, PlanRejected
 
 if TYPE_CHECKING:
     from whilly.core.gate import GateDecision
@@ -16,14 +17,16 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Plans: import, apply, show, export, reset.")
 
+LONGEST_NAME = 1000
+MOST_IDS = 20
 MOST_PROBLEMS = 50
 """Problems printed before the rest is only counted: a file of the wrong kind has thousands."""
 
 PlanFile = Annotated[Path, typer.Argument(help="The plan file, JSON; `-` reads standard input.", show_default=False)]
 PlanId = Annotated[str, typer.Argument(help="The plan's id.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-MaxTasks = Annotated[int, typer.Option(help="The most tasks that a file may have.")]
-MaxMegabytes = Annotated[int, typer.Option(help="The largest file, in MB.")]
+MaxTasks = Annotated[int, typer.Option(min=1, max=10_000_000, metavar="N", help="The most tasks that a file may have.")]
+MaxMegabytes = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="The largest file, in MB.")]
 
 
 @app.command("import")
@@ -63,12 +66,15 @@ def apply(
         )
         return
     typer.echo(_changed(plan, applied.change))
-    for task, decision in applied.decisions.items():
-        for finding in decision.findings:
-            skipped = " (skipped)" if task in applied.skipped else ""
-            typer.echo(f"{finding.severity.value} {task}{skipped}: {finding.sentence} [{finding.rule_id}]", err=True)
-    if applied.skipped:
-        typer.echo(f"Skipped {len(applied.skipped)}: {', '.join(applied.skipped)}")
+    skipped = set(applied.skipped)
+    found = [(task, finding) for task, decision in applied.decisions.items() for finding in decision.findings]
+    for task, finding in found[:MOST_PROBLEMS]:
+        left_out = " (skipped)" if task in skipped else ""
+        typer.echo(f"{finding.severity.value} {task}{left_out}: {finding.sentence} [{finding.rule_id}]", err=True)
+    if len(found) > MOST_PROBLEMS:
+        typer.echo(f"… and {len(found) - MOST_PROBLEMS} more findings; `--json` shows all.", err=True)
+    if skipped:
+        typer.echo(f"Skipped {len(skipped)}: {_listed([task for task in applied.decisions if task in skipped])}")
 
 
 @app.command()
@@ -79,11 +85,14 @@ def create(
 ) -> None:
     """Create an empty plan, with a budget if you like."""
     from whilly.cli.budget import amount
-    from whilly.core.names import check_id
+    from whilly.core.names import check_id, id_from
     from whilly.operations.create_plan import create_plan
 
     if wrong := check_id(plan):
-        raise PlanRejected(f"{plan!r} cannot be a plan's id: {wrong}.")
+        instead = id_from(plan) or "at most 64 letters, digits, ., _ and -, beginning with a letter or digit"
+        raise BadSetting(f"{plan!r} cannot be a plan's id: it {wrong}; write {instead}.")
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise BadSetting(f"The plan's name must have 1 to {LONGEST_NAME} characters; write what the plan is about.")
     limit = None if budget is None else amount(budget)
     with_database(lambda database: create_plan(database, plan, name, limit))
     typer.echo(f"Created plan {plan}; fill it with `whilly plan import FILE` (plan_id {plan!r}).")
@@ -198,8 +207,9 @@ def _read(file: Path, max_tasks: int, max_mb: int) -> "Plan":
     from whilly.planfile.reader import read_plan, read_plan_file
 
     limits = Limits(file_bytes=max_mb * 1024 * 1024, tasks=max_tasks)
+    source = "standard input" if str(file) == "-" else str(file)
     if str(file) == "-":
-        reading = read_plan(sys.stdin.buffer.read(limits.file_bytes + 1), "standard input", limits=limits)
+        reading = read_plan(sys.stdin.buffer.read(limits.file_bytes + 1), source, limits=limits)
     else:
         reading = read_plan_file(file, limits=limits)
     for note in reading.notes[:MOST_PROBLEMS]:
@@ -210,18 +220,22 @@ def _read(file: Path, max_tasks: int, max_mb: int) -> "Plan":
         typer.echo(str(problem), err=True)
     count = len(reading.problems)
     hidden = f", of which {MOST_PROBLEMS} are shown" if count > MOST_PROBLEMS else ""
-    raise PlanRejected(f"{file} has {count} problem{'s' if count != 1 else ''}{hidden}; nothing was stored.")
+    raise PlanRejected(f"{source} has {count} problem{'s' if count != 1 else ''}{hidden}; nothing was stored.")
 
 
 def _changed(plan: "Plan", change: "PlanChange") -> str:
     if change.created:
         return f"Imported plan {plan.id} with {_tasks(len(change.added))}. Next: whilly run --plan {plan.id}"
     counts = {"added": change.added, "changed": change.changed, "removed": change.removed}
-    lines = [f"  {word}: {', '.join(ids[:20])}{' …' if len(ids) > 20 else ''}" for word, ids in counts.items() if ids]
+    lines = [f"  {word}: {_listed(ids)}" for word, ids in counts.items() if ids]
     if change.settings_changed:
         lines.append("  the plan's own settings changed")
     told = ", ".join(f"{len(ids)} {word}" for word, ids in counts.items())
     return "\n".join([f"Plan {plan.id}: {told}, {len(change.unchanged)} unchanged.", *lines])
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return f"{', '.join(ids[:MOST_IDS])}{' …' if len(ids) > MOST_IDS else ''}"
 
 
 def _change_json(change: "PlanChange") -> dict[str, Any]:

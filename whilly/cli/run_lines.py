@@ -1,7 +1,9 @@
 """What happens during a run, as lines for a pipe or a log file."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from whilly.core.money import from_usd, shown
 from whilly.core.terminal import one_line
 
 if TYPE_CHECKING:
@@ -37,17 +39,19 @@ def _sentence(kind: str, payload: dict[str, Any]) -> str | None:
         case "verification.succeeded" | "verification.failed" | "verification.warning":
             return f"check {payload.get('name')}: {kind.removeprefix('verification.')}"
         case "human_review.required":
-            return f"waits for a person: {payload.get('reason')}"
+            when = "before it starts" if payload.get("stage_id") == "before" else "about its result"
+            return f"waits for a person's decision {when}"
         case "human_review.approved" | "human_review.rejected" | "human_review.changes_requested":
             return f"{payload.get('decision')} by {payload.get('reviewer')}"
         case "plan.budget_exceeded":
-            return f"the budget of ${payload.get('budget_usd')} is used up (${payload.get('spent_usd')} spent)"
+            budget, spent = (shown(from_usd(payload[name])) for name in ("budget_usd", "spent_usd"))
+            return f"the budget of {budget} is used up ({spent} spent)"
         case "task.blocked" | "task.skipped":
             return f"{kind.removeprefix('task.').upper()}: {payload.get('reason')}"
         case "task.cancel_requested":
             return f"cancelled by {payload.get('by')}; its agent is being stopped"
         case "plan.paused" | "system.paused" | "plan.resumed" | "system.resumed":
-            return f"{kind.split('.')[1]} {payload.get('reason') or ''}".rstrip()
+            return f"{kind.split('.')[1]}: {payload['reason']}" if payload.get("reason") else kind.split(".")[1]
         case _:
             return None
 
@@ -58,4 +62,8 @@ def _place(payload: dict[str, Any]) -> str:
 
 
 def _until(payload: dict[str, Any]) -> str:
-    return f", not before {str(payload['parked_until'])[11:19]} UTC" if payload.get("parked_until") else ""
+    if not payload.get("parked_until"):
+        return ""
+    until = datetime.fromisoformat(payload["parked_until"]).astimezone()
+    today = until.date() == datetime.now(until.tzinfo).date()
+    return f", not before {until:%H:%M:%S}" if today else f", not before {until:%Y-%m-%d %H:%M}"

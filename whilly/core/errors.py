@@ -11,7 +11,7 @@ WhillyError
 ├── SchemaMismatch      the database is older or newer than this program
 ├── DatabaseUnavailable the database cannot be started or reached
 ├── MigrationFailed     a step of a schema change was rolled back
-└── BadSetting          an environment variable has a value that makes no sense
+└── BadSetting          an environment variable or an option has a value that cannot be used
 """
 
 
@@ -83,4 +83,4 @@ class MigrationFailed(WhillyError):
 
 
 class BadSetting(WhillyError):
-    """An environment variable has a value that makes no sense."""
+    """An environment variable or an option has a value that cannot be used."""

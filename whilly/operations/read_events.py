@@ -35,6 +35,11 @@ async def events_after(
     return [event_from(row) for row in await database.read("events_after", position, plan, limit)]
 
 
+async def heard_of(database: Database, plan: str) -> bool:
+    """Whether there is a plan by that name, or was one: the log outlives it."""
+    return bool(await database.read("plan_by_id", plan) or await events_after(database, 0, plan, 1))
+
+
 async def end_of_log(database: Database) -> int:
     """The position of the newest event; 0 when there is none."""
     return int((await database.read("end_of_log"))[0]["position"])

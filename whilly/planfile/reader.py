@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+from whilly.core.errors import WhillyError
 from whilly.core.plan import Plan
 from whilly.planfile.envelope import Around, Region, find_plan, line_at
 from whilly.planfile.findings import Finding, Findings, Path
@@ -16,6 +17,10 @@ from whilly.planfile.problems import Problem, visible
 from whilly.planfile.syntax import Document, parse
 from whilly.planfile.text import text_of
 from whilly.planfile.wrappers import Outline, outline_of
+
+
+class FileUnreadable(WhillyError):
+    """There is no such file, or it is none, or not ours to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +57,17 @@ def read_plan(data: bytes, source: str, *, limits: Limits = Limits()) -> Reading
 
 
 def read_plan_file(path: FilePath, *, limits: Limits = Limits()) -> Reading:
-    """Read a plan from the disk. At most one byte more than the limit is read, also from an endless file."""
+    """Read a plan from the disk. At most one byte more than the limit is read, also from an endless file.
+
+    Raises FileUnreadable.
+    """
     source = str(path)
     try:
         with path.open("rb") as file:
             data = file.read(limits.file_bytes + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        problem = Problem(source, 1, "", f"The file cannot be read ({reason})", "Check the path and its permissions.")
-        return Reading(None, (problem,), ())
+        raise FileUnreadable(f"{source} cannot be read ({reason}); check the path and its permissions.") from None
     return read_plan(data, source, limits=limits)
 
 

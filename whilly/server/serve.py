@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.applications import Starlette
 
-from whilly.core.errors import Refused
+from whilly.core.errors import BadSetting
 from whilly.server.engine import Engine
 
 LOOPBACK = "127.0.0.1"
@@ -20,7 +20,7 @@ DRAIN_SECONDS = 5
 async def serving(app: Starlette, *, host: str = LOOPBACK, port: int = 0) -> AsyncIterator[str]:
     """Answer on a port (0: a free one) and give the address. The application's own lifespan is the caller's to run.
 
-    Raises Refused when the port is taken.
+    Raises BadSetting when the port is taken.
     """
     listening = _socket(host, port)
     config = uvicorn.Config(
@@ -80,7 +80,7 @@ def _socket(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as problem:
         listening.close()
-        raise Refused(
+        raise BadSetting(
             f"Port {port} of {host} cannot be used ({problem.strerror or problem}); choose another one with --port."
         ) from problem
     listening.set_inheritable(False)
