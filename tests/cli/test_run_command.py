@@ -111,6 +111,28 @@ def test_a_dirty_folder_ends_a_run_in_place_before_anything_is_used_up(
         assert (found["status"], found["attempts"]) == ("PENDING", 0)
 
 
+@pytest.mark.parametrize("plan", [["p"], []], ids=["the plan", "everything"])
+def test_a_run_that_finds_itself_paused_says_so(
+    whilly: Whilly, tmp_path: Path, repository: Path, database_url: str, plan: list[str]
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    whilly("pause", *plan, "--reason", "Lunch")
+    whilly("events")
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "whilly.cli.main", "run", "--plan", "p", "--repo", repository, "--agent", "scripted"],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "WHILLY_DATABASE_URL": database_url},
+    ) as running:
+        assert running.stdout is not None
+        assert f"is paused (Lunch); `{' '.join(('whilly resume', *plan))}` goes on." in running.stdout.readline()
+        assert whilly("resume", *plan).code == 0
+        out, _ = running.communicate(timeout=30)
+
+    assert running.returncode == 0, out
+
+
 def test_an_optional_check_only_warns(whilly: Whilly, tmp_path: Path, repository: Path) -> None:
     whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
 

@@ -51,6 +51,7 @@ class RunView:
         self._database = database
         self._plan = plan
         self._position = position
+        self._looked = False
         self.table: Live | None = None
 
     def say(self, sentence: str) -> None:
@@ -59,6 +60,11 @@ class RunView:
 
     async def refresh(self, progress: "Progress") -> None:
         """Show what is new."""
+        if not self._looked and progress.paused is not None and progress.pending:
+            # A pause that begins later is an event, and told as one.
+            what, name = (f"Plan {self._plan}", f" {self._plan}") if progress.plan_is_paused else ("Everything", "")
+            self.say(f"{what} is paused ({progress.paused.rstrip('.')}); `whilly resume{name}` goes on.")
+        self._looked = True
         while page := await events_after(self._database, self._position, self._plan, PAGE):
             for event in page:
                 if line := line_for(event):

@@ -38,6 +38,9 @@ class Progress:
     plan_spent_up: bool
     """Nothing is left to reserve."""
     paused: str | None
+    """Why nothing is handed out; None: tasks are."""
+    plan_is_paused: bool
+    """The plan itself, not everything."""
 
     @property
     def over(self) -> bool:
@@ -72,6 +75,7 @@ async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) 
         budget=row["budget_micros"],
         plan_spent_up=row["plan_spent_up"],
         paused=row["paused"],
+        plan_is_paused=row["plan_is_paused"],
     )
 
 

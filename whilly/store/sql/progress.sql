@@ -18,7 +18,8 @@ select
     min(p.spent_micros) as spent_micros,
     min(p.budget_micros) as budget_micros,
     coalesce(bool_or(p.spent_micros + p.reserved_micros >= p.budget_micros), false) as plan_spent_up,
-    min(coalesce(p.paused_reason, c.paused_reason)) as paused
+    min(coalesce(p.paused_reason, c.paused_reason)) as paused,
+    coalesce(bool_or(p.paused_reason is not null), false) as plan_is_paused
 from plans p
 cross join control c
 left join tasks t on t.plan_id = p.id
