@@ -1,5 +1,6 @@
 """Commands start fast because they import only what they use."""
 
+import os
 import subprocess
 import sys
 
@@ -44,3 +45,15 @@ def test_the_version_is_told() -> None:
         [sys.executable, "-m", "whilly.cli.main", "--version"], capture_output=True, encoding="utf-8", check=True
     )
     assert done.stdout.startswith("whilly ")
+
+
+@pytest.mark.parametrize("group", [(), ("plan",), ("task",), ("review",), ("budget",), ("db",)], ids=" ".join)
+def test_no_summary_of_a_command_is_cut_in_a_common_terminal(group: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "whilly.cli.main", *group, "--help"],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert [line for line in done.stdout.splitlines()[1:] if line.endswith("...")] == []

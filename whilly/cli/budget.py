@@ -28,9 +28,11 @@ def amount(text: str) -> Micros:
 
 @app.command("set")
 def set_(
-    plan: Annotated[str, typer.Argument(help="The plan's id.", show_default=False)],
-    usd: Annotated[str, typer.Argument(help="US dollars, or `none` for no limit.", show_default=False)],
-    task: Annotated[str | None, typer.Option(help="Set the budget of this task instead.", show_default=False)] = None,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan's id.", show_default=False)],
+    usd: Annotated[str, typer.Argument(metavar="USD", help="US dollars, or `none` for no limit.", show_default=False)],
+    task: Annotated[
+        str | None, typer.Option(metavar="TASK", help="Set the budget of this task instead.", show_default=False)
+    ] = None,
 ) -> None:
     """Set or lift the budget of a plan or of one task, also while it runs."""
     from whilly.operations.set_budget import set_budget, set_task_budget

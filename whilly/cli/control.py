@@ -6,10 +6,12 @@ import typer
 
 from whilly.cli.session import who, with_database
 
-Plan = Annotated[str | None, typer.Argument(help="The plan's id; without it: everything.", show_default=False)]
+Plan = Annotated[
+    str | None, typer.Argument(metavar="PLAN", help="The plan's id; without it: everything.", show_default=False)
+]
 
 
-def pause(plan: Plan = None, reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+def pause(plan: Plan = None, reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "") -> None:
     """Hand out no more tasks, of a plan or at all; what runs goes on."""
     from whilly.operations.pause import pause as hold
 

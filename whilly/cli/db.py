@@ -41,7 +41,7 @@ class Status:
 def status(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Say where the database is, its version and schema, and who uses it."""
+    """Say where the database is. Also its version, its schema, and who uses it."""
     import asyncio
 
     found = asyncio.run(_status(Settings.from_environment()))
@@ -68,7 +68,7 @@ def upgrade() -> None:
 def stop(
     force: Annotated[bool, typer.Option("--force", help="Cut off the processes that use it.")] = False,
 ) -> None:
-    """Stop the embedded PostgreSQL; it stops by itself when the last whilly process ends."""
+    """Stop the embedded PostgreSQL. It stops by itself when the last whilly process ends."""
     settings = Settings.from_environment()
     if settings.database_url is not None:
         raise Refused("WHILLY_DATABASE_URL names a server that Whilly did not start, so Whilly does not stop it.")
@@ -83,7 +83,7 @@ def stop(
 def url(
     hold: Annotated[bool, typer.Option("--hold", help="Keep the embedded server running until Ctrl-C.")] = False,
 ) -> None:
-    """Print the address of the database, password included, for psql and the like."""
+    """Print the database's address, password included. It is for psql and the like."""
     settings = Settings.from_environment()
     if settings.database_url is not None:
         typer.echo(settings.database_url)

@@ -15,9 +15,10 @@ def demo(
     exit_at_end: Annotated[
         bool, typer.Option("--exit", help="Approve by itself, wait for the end, print the summary, exit with 0.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Of the page; 0: a free one.")] = 0,
     keep: Annotated[
-        Path | None, typer.Option(help="Work in this new folder and keep it: repository, database, transcripts.")
+        Path | None,
+        typer.Option(metavar="PATH", help="Work in this new folder and keep it: repository, database, transcripts."),
     ] = None,
 ) -> None:
     """Play a small plan with a scripted agent on a scratch repository. Needs no key, no network and no Docker."""

@@ -19,12 +19,12 @@ LOOK_EVERY = 1.0
 
 
 def events(
-    plan: Annotated[str | None, typer.Argument(help="Only this plan's; without it: all.", show_default=False)] = None,
+    plan: Annotated[
+        str | None, typer.Argument(metavar="PLAN", help="Only this plan's; without it: all.", show_default=False)
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    after: Annotated[
-        int, typer.Option(min=0, max=LARGEST_POSITION, metavar="N", help="Only events beyond this position.")
-    ] = 0,
+    after: Annotated[int, typer.Option(min=0, metavar="N", help="Only events beyond this position.")] = 0,
     verify: Annotated[bool, typer.Option("--verify", help="Check the hash chain of the whole log instead.")] = False,
 ) -> None:
     """What happened, in order."""
@@ -45,12 +45,12 @@ async def _tell(plan: str | None, follow: bool, as_json: bool, after: int) -> No
     from whilly.settings import Settings
 
     async with open_database(Settings.from_environment(), size=3) as database, _hints(database) as hint:
-        position = after
+        position = min(after, LARGEST_POSITION)
         while True:
             hint.clear()
             while await sequence_events(database):
                 pass
-            if plan and position == after and not await heard_of(database, plan):
+            if plan and position <= after and not await heard_of(database, plan):
                 raise UnknownPlan(plan)
             while page := await events_after(database, position, plan, PAGE):
                 for event in page:

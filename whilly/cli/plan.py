@@ -22,8 +22,10 @@ MOST_IDS = 20
 MOST_PROBLEMS = 50
 """Problems printed before the rest is only counted: a file of the wrong kind has thousands."""
 
-PlanFile = Annotated[Path, typer.Argument(help="The plan file, JSON; `-` reads standard input.", show_default=False)]
-PlanId = Annotated[str, typer.Argument(help="The plan's id.", show_default=False)]
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The plan file, JSON; `-` reads standard input.", show_default=False)
+]
+PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="The plan's id.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 MaxTasks = Annotated[int, typer.Option(min=1, max=10_000_000, metavar="N", help="The most tasks that a file may have.")]
 MaxMegabytes = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="The largest file, in MB.")]
@@ -31,7 +33,7 @@ MaxMegabytes = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help=
 
 @app.command("import")
 def import_(file: PlanFile, as_json: AsJson = False, max_tasks: MaxTasks = 50_000, max_mb: MaxMegabytes = 5) -> None:
-    """Check a plan file and store it; again, to apply changes to tasks that have not started."""
+    """Check a plan file and store it. Again, to apply changes to tasks that have not started."""
     from whilly.operations.import_plan import import_plan
 
     plan = _read(file, max_tasks, max_mb)
@@ -52,7 +54,7 @@ def apply(
     max_tasks: MaxTasks = 50_000,
     max_mb: MaxMegabytes = 5,
 ) -> None:
-    """Import a plan file and let the decision gate judge its tasks before money is spent."""
+    """Import a plan file and let the gate judge its tasks. That is before any money is spent."""
     from whilly.operations.apply_plan import apply_plan
 
     plan = _read(file, max_tasks, max_mb)
@@ -79,8 +81,8 @@ def apply(
 
 @app.command()
 def create(
-    plan: Annotated[str, typer.Option("--id", help="The new plan's id.", show_default=False)],
-    name: Annotated[str, typer.Option(help="What the plan is called.", show_default=False)],
+    plan: Annotated[str, typer.Option("--id", metavar="PLAN", help="The new plan's id.", show_default=False)],
+    name: Annotated[str, typer.Option(metavar="TEXT", help="What the plan is called.", show_default=False)],
     budget: Annotated[str | None, typer.Option(help="The most it may spend, in US dollars.", metavar="USD")] = None,
 ) -> None:
     """Create an empty plan, with a budget if you like."""
@@ -120,7 +122,7 @@ def show(
     as_json: AsJson = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
 ) -> None:
-    """The plan as a graph: each task with its status and why it is not running."""
+    """Draw the plan: each task, its status, why it waits."""
     from whilly.cli.as_json import say_json
     from whilly.cli.plan_graph import plan_graph
     from whilly.operations.read_plans import plan_overview
@@ -134,7 +136,7 @@ def show(
 
 @app.command()
 def export(plan: PlanId) -> None:
-    """The plan as a canonical plan file on stdout; importing it changes nothing."""
+    """Print the plan as a canonical plan file. Importing it changes nothing."""
     from whilly.cli.as_json import harmless
     from whilly.operations.read_plans import export_plan
     from whilly.planfile.canonical import export_plan as written
@@ -175,7 +177,7 @@ def triz(
     as_json: AsJson = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 unless the verdict is `approve`.")] = False,
 ) -> None:
-    """Challenge the plan as a whole: contradictions, conflicts, duplicates, weak tasks."""
+    """Challenge the plan as a whole. It finds contradictions, conflicts, duplicates and weak tasks."""
     from whilly.core.triz import Judgement, preflight
     from whilly.operations.read_plans import export_plan
 

@@ -8,15 +8,15 @@ from whilly.cli.session import who, with_database
 
 app = typer.Typer(no_args_is_help=True, help="Reviews: approve, reject, or ask for changes.")
 
-Plan = Annotated[str, typer.Argument(help="The plan's id.", show_default=False)]
-Task = Annotated[str, typer.Argument(help="The task's id.", show_default=False)]
+Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan's id.", show_default=False)]
+Task = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", show_default=False)]
 Comment = Annotated[str, typer.Option("--comment", "-m", help="Kept with the decision.")]
-By = Annotated[str, typer.Option("--by", help="Who decides; without it: you.", show_default=False)]
+By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who decides; without it: you.", show_default=False)]
 
 
 @app.command()
 def approve(plan: Plan, task: Task, comment: Comment = "", by: By = "") -> None:
-    """Accept a task's verified result, or let a task start that asks first."""
+    """Accept a verified result, or let a task start."""
     _decide(plan, task, "approved", comment, by)
 
 
@@ -33,7 +33,7 @@ def changes(
     comment: Annotated[str, typer.Option("--comment", "-m", help="What shall change.", show_default=False)],
     by: By = "",
 ) -> None:
-    """Send the task back; the next attempt continues its work and gets your comment."""
+    """Send the task back. The next attempt continues its work and gets your comment."""
     _decide(plan, task, "changes_requested", comment, by)
 
 

@@ -47,24 +47,33 @@ class Wanted:
 
 
 def run(
-    plan: Annotated[str | None, typer.Option(help="The plan's id (WHILLY_PLAN_ID).", show_default=False)] = None,
-    repo: Annotated[Path, typer.Option(help="The git repository to work on.")] = Path(),
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Tasks at the same time.")] = 1,
-    agent: Annotated[str, typer.Option(help="For tasks that name no agent: claude, scripted.")] = "claude",
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN", help="The plan's id (WHILLY_PLAN_ID).", show_default=False)
+    ] = None,
+    repo: Annotated[Path, typer.Option(metavar="PATH", help="The git repository to work on.")] = Path(),
+    workers: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Tasks at the same time.")] = 1,
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="For tasks that name no agent: claude, scripted.")
+    ] = "claude",
     verify_command: Annotated[
         list[str] | None, typer.Option(metavar="NAME=COMMAND", help="A check that must pass; may be repeated.")
     ] = None,
     optional_verify_command: Annotated[
         list[str] | None, typer.Option(metavar="NAME=COMMAND", help="A check that only warns; may be repeated.")
     ] = None,
-    script: Annotated[Path | None, typer.Option(help="What the scripted agent shall do (JSON).")] = None,
-    max_tasks: Annotated[int | None, typer.Option(min=1, help="End after so many attempts.")] = None,
+    script: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="What the scripted agent shall do (JSON).")
+    ] = None,
+    max_tasks: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after so many attempts.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Stay for new work when nothing is left.")] = False,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Work in your own files, on your branch (refused when dirty).")
     ] = False,
 ) -> None:
-    """Work on a plan: hand its tasks to an agent, prove the results, leave branches whilly/PLAN/TASK."""
+    """Work on a plan until nothing is left that can run.
+
+    Its tasks go to an agent, the results are proved by the checks and left as branches whilly/PLAN/TASK.
+    """
     import asyncio
 
     settings = Settings.from_environment()

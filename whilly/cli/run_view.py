@@ -62,8 +62,11 @@ class RunView:
         """Show what is new."""
         if not self._looked and progress.paused is not None and progress.pending:
             # A pause that begins later is an event, and told as one.
-            what, name = (f"Plan {self._plan}", f" {self._plan}") if progress.plan_is_paused else ("Everything", "")
-            self.say(f"{what} is paused ({progress.paused.rstrip('.')}); `whilly resume{name}` goes on.")
+            why = progress.paused.rstrip(".")
+            if progress.plan_is_paused:
+                self.say(f"Plan {self._plan} is paused ({why}); `whilly resume {self._plan}` goes on.")
+            else:
+                self.say(f"Everything is paused ({why}); `whilly resume` goes on.")
         self._looked = True
         while page := await events_after(self._database, self._position, self._plan, PAGE):
             for event in page:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Tasks: look at one, cancel, retry or skip it.")
 
-Plan = Annotated[str, typer.Argument(help="The plan's id.", show_default=False)]
-Task = Annotated[str, typer.Argument(help="The task's id.", show_default=False)]
+Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan's id.", show_default=False)]
+Task = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 @app.command()
 def show(plan: Plan, task: Task, as_json: AsJson = False) -> None:
-    """A task with all its attempts: what was tried, what it cost, what the checks gave."""
+    """Show a task with all its attempts. What was tried, what it cost, what the checks gave."""
     from whilly.cli.as_json import say_json
     from whilly.cli.task_page import task_page
     from whilly.operations.read_attempts import task_detail
@@ -51,7 +51,7 @@ def retry(plan: Plan, task: Task) -> None:
 
 
 @app.command()
-def skip(plan: Plan, task: Task, reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+def skip(plan: Plan, task: Task, reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "") -> None:
     """Take a task out of the plan's way; those that need it are blocked."""
     from whilly.operations.steer_task import skip_task
 

@@ -31,18 +31,27 @@ app = typer.Typer(
 @app.command()
 def work(
     connect: Annotated[
-        str, typer.Option(help="The control plane's address (WHILLY_CONTROL_URL).", show_default=False)
+        str, typer.Option(metavar="URL", help="The control plane's address (WHILLY_CONTROL_URL).", show_default=False)
     ] = "",
     token_file: Annotated[
-        Path | None, typer.Option(help="A file that holds this worker's token.", show_default=False)
+        Path | None, typer.Option(metavar="PATH", help="A file that holds this worker's token.", show_default=False)
     ] = None,
     token: Annotated[
-        str, typer.Option(help="The token itself; others can see it in the process list.", show_default=False)
+        str,
+        typer.Option(
+            metavar="TOKEN", help="The token itself; others can see it in the process list.", show_default=False
+        ),
     ] = "",
-    plan: Annotated[str, typer.Option(help="The plan to work on (WHILLY_PLAN_ID).", show_default=False)] = "",
-    worker_id: Annotated[str, typer.Option(help="This worker's own name (WHILLY_WORKER_ID).", show_default=False)] = "",
-    agent: Annotated[str, typer.Option(help="For tasks that name no agent: claude, scripted.")] = "claude",
-    slots: Annotated[int, typer.Option(min=1, max=64, help="Tasks at the same time.")] = 1,
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="The plan to work on (WHILLY_PLAN_ID).", show_default=False)
+    ] = "",
+    worker_id: Annotated[
+        str, typer.Option(metavar="NAME", help="This worker's own name (WHILLY_WORKER_ID).", show_default=False)
+    ] = "",
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="For tasks that name no agent: claude, scripted.")
+    ] = "claude",
+    slots: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Tasks at the same time.")] = 1,
     once: Annotated[bool, typer.Option("--once", help="End after one attempt.")] = False,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow plain HTTP to another machine: the token can be read.")
