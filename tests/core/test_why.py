@@ -45,7 +45,7 @@ SITUATIONS = [
         ),
         "waiting",
         "T3 waits for T2 (PENDING) and T4 (HUMAN_LOOP).",
-        "See why with `whilly why toy T2`.",
+        "Decide about T4, for instance with `whilly review approve toy T4`.",
     ),
     (
         facts(waiting_for=tuple(Waiting(f"A{n}", Status.PENDING) for n in range(6))),
@@ -125,6 +125,18 @@ SITUATIONS = [
         "Start a worker with `--agent codex`, or give the task to another agent.",
     ),
     (facts(agent="claude", agents_online=("claude",)), "ready", "T3 is ready: the next free worker takes it.", ""),
+    (
+        facts(Status.BLOCKED, task={"reason": "Stopped after $0.30.", "spent": 300_000}, task_budget=200_000),
+        "blocked",
+        "T3 needs a person: Stopped after $0.30.",
+        "Raise its budget with `whilly budget set toy AMOUNT --task T3`, then `whilly task retry toy T3`.",
+    ),
+    (
+        facts(Status.DONE, task={"result_commit": "c" * 40, "result_branch": "refs/whilly/toy/T3/e1"}),
+        "done",
+        "T3 is done: its result is commit cccccccccc, kept as refs/whilly/toy/T3/e1.",
+        "Its result is yours to merge: `git merge refs/whilly/toy/T3/e1`.",
+    ),
     (
         running(status=Status.CLAIMED),
         "preparing",

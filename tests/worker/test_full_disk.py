@@ -42,7 +42,7 @@ async def test_nothing_is_claimed_while_the_disk_is_full(database: Database, tmp
             worked = await worker
     assert [attempt.outcome for attempt in worked.attempts] == ["completed"] * 4
     full, again = shop.said
-    assert "a floor of 8 MiB must fit. Until then this worker takes no tasks." in full
+    assert "8 MiB must stay free. Until then this worker takes no tasks." in full
     assert again == "There is space on the disk again."
 
 

@@ -45,9 +45,14 @@ def cancel(plan: Plan, task: Task) -> None:
 @app.command()
 def retry(plan: Plan, task: Task) -> None:
     """Give a FAILED, BLOCKED or SKIPPED task fresh attempts."""
+    from whilly.core.plan import Status
     from whilly.operations.steer_task import retry_task
 
-    typer.echo(f"Task {task} is {_steer(retry_task, plan, task).value} again.")
+    status = _steer(retry_task, plan, task)
+    if status is Status.BLOCKED:
+        typer.echo(f"Task {task} has fresh attempts and is still BLOCKED: `whilly why {plan} {task}` says by what.")
+    else:
+        typer.echo(f"Task {task} is {status.value} again.")
 
 
 @app.command()

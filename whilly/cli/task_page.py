@@ -44,17 +44,17 @@ def task_page(plan: str, detail: "TaskDetail", *, colour: bool) -> str:
 
 def _attempt(attempt: "AttemptView") -> list[str]:
     ended = attempt.outcome or f"running ({attempt.phase})"
-    agent = " ".join(part for part in (attempt.agent, attempt.agent_version, attempt.model) if part) or "no agent yet"
-    told = f"Attempt {attempt.epoch}: {ended}, {agent}, {shown(attempt.usage.cost)}, on {attempt.worker}"
+    agent = " ".join(part for part in (attempt.agent, attempt.agent_version, attempt.model) if part) or "no agent"
+    cost = "$0.00" if attempt.started_at is None and attempt.usage.cost is None else shown(attempt.usage.cost)
+    told = f"Attempt {attempt.epoch}: {ended}, {agent}, {cost}, on {attempt.worker}"
     lines = [one_line(told, 300)]
     if attempt.reason:
         lines.append(f"  {one_line(attempt.reason, 300)}")
     if attempt.ended_at:
         lines.append(f"  took {(attempt.ended_at - attempt.claimed_at).total_seconds():.1f} s")
     if attempt.head_commit:
-        lines.append(
-            f"  commit {attempt.head_commit[:12]}, {attempt.files_changed} files, base {attempt.base_commit[:12]}"
-        )
+        files = "1 file" if attempt.files_changed == 1 else f"{attempt.files_changed} files"
+        lines.append(f"  commit {attempt.head_commit[:12]}, {files}, base {attempt.base_commit[:12]}")
     if attempt.kept_ref:
         lines.append(f"  everything it left: {one_line(attempt.kept_ref)}")
     for check in attempt.checks:

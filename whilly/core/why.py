@@ -130,9 +130,11 @@ def _prerequisites(facts: TaskFacts) -> Why | None:
     if failed := [w for w in missing if w.status in (Status.FAILED, Status.SKIPPED)]:
         return _prerequisite_failed(facts, failed)
     named = _listed([f"{one.task} ({one.status})" for one in missing])
-    return Why(
-        Code.WAITING, f"{task.id} waits for {named}.", f"See why with `whilly why {task.plan} {missing[0].task}`."
-    )
+    if asked := next((one.task for one in missing if one.status is Status.HUMAN_LOOP), ""):
+        remedy = f"Decide about {asked}, for instance with `whilly review approve {task.plan} {asked}`."
+    else:
+        remedy = f"See why with `whilly why {task.plan} {missing[0].task}`."
+    return Why(Code.WAITING, f"{task.id} waits for {named}.", remedy)
 
 
 def _review_before_due(facts: TaskFacts) -> Why | None:
@@ -281,8 +283,7 @@ _PHASES = {
 def _human_loop(facts: TaskFacts) -> Why:
     task = facts.task
     if task.result_commit:
-        at = f" at {task.result_commit[:10]}" + (f" on branch {task.result_branch}" if task.result_branch else "")
-        sentence = f"{task.id} is finished and verified{at}; a person has to decide about it."
+        sentence = f"{task.id} is finished and verified at {_result(task)}; a person has to decide about it."
         return Why(Code.REVIEW_RESULT, sentence, _decide(task))
     return Why(Code.REVIEW_BEFORE, f"{task.id} waits for a person's approval before it starts.", _decide(task))
 
@@ -297,6 +298,13 @@ def _blocked(facts: TaskFacts) -> Why:
     if task.blocked_by:
         again = f"See why with `whilly why {task.plan} {task.blocked_by}`."
         return Why(Code.PREREQUISITE_FAILED, f"{task.id} is blocked by {task.blocked_by}{_because(task.reason)}", again)
+    if facts.task_budget is not None and task.spent >= facts.task_budget:
+        raise_it = f"`whilly budget set {task.plan} AMOUNT --task {task.id}`"
+        return Why(
+            Code.BLOCKED,
+            f"{task.id} needs a person{_because(task.reason)}",
+            f"Raise its budget with {raise_it}, then `whilly task retry {task.plan} {task.id}`.",
+        )
     return Why(
         Code.BLOCKED,
         f"{task.id} needs a person{_because(task.reason)}",
@@ -319,9 +327,8 @@ def _done(facts: TaskFacts) -> Why:
     task = facts.task
     if not task.result_commit:
         return Why(Code.DONE, f"{task.id} is done.", "")
-    where = f" on branch {task.result_branch}" if task.result_branch else ""
     merge = f"Its result is yours to merge: `git merge {task.result_branch}`." if task.result_branch else ""
-    return Why(Code.DONE, f"{task.id} is done: its result is commit {task.result_commit[:10]}{where}.", merge)
+    return Why(Code.DONE, f"{task.id} is done: its result is commit {_result(task)}.", merge)
 
 
 def _failed(facts: TaskFacts) -> Why:
@@ -349,6 +356,14 @@ _BY_STATUS: dict[Status, Callable[[TaskFacts], Why]] = {
     Status.FAILED: _failed,
     Status.SKIPPED: _skipped,
 }
+
+
+def _result(task: Task) -> str:
+    """The commit and where it is: on the task's branch, or kept by a ref when that branch is somebody else's."""
+    commit, place = task.result_commit[:10], task.result_branch
+    if not place:
+        return commit
+    return f"{commit}, kept as {place}" if place.startswith("refs/") else f"{commit} on branch {place}"
 
 
 def _decide(task: Task) -> str:

@@ -22,15 +22,15 @@ def require_space(folder: Path, floor: Floor, needed: int = 0) -> None:
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     free = shutil.disk_usage(existing).free
     if free < floor.bytes + needed:
-        purpose = f"{_size(needed)} for the clone and " if needed else ""
-        raise NoSpace(
-            f"The disk of {existing} has {_size(free)} free; {purpose}a floor of {_size(floor.bytes)} must fit."
-        )
+        purpose = f"the clone takes {_size(needed)} and " if needed else ""
+        raise NoSpace(f"The disk of {existing} has {_size(free)} free; {purpose}{_size(floor.bytes)} must stay free.")
     if sys.platform != "win32":
         seen = os.statvfs(existing)
         # Some file systems make inodes as they go and report none.
         if seen.f_files and seen.f_favail < floor.files:
-            raise NoSpace(f"The disk of {existing} has room for {seen.f_favail} more files; {floor.files} must fit.")
+            raise NoSpace(
+                f"The disk of {existing} has room for {seen.f_favail} more files; for {floor.files} it must stay."
+            )
 
 
 def _size(count: int) -> str:
