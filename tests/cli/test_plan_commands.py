@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +201,22 @@ def test_the_log_of_a_plan_outlives_it(whilly: Whilly, tmp_path: Path) -> None:
     assert "plan.deleted" in whilly("events", "p").out
     assert whilly("events", "--verify", "--json").json["sound"] is True
     assert whilly("events", "--after", "9" * 20).out == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", [("plan", "list"), ("plan", "export", "p"), ("events",), ("plan", "schema")])
+def test_output_that_cannot_be_written_is_one_sentence(
+    whilly: Whilly, tmp_path: Path, database_url: str, command: tuple[str, ...]
+) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "whilly.cli.main", *command],
+            env={**os.environ, "WHILLY_DATABASE_URL": database_url},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (2, "whilly: The output could not be written: No space left on device.\n")

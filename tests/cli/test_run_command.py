@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -267,6 +268,7 @@ def test_ctrl_c_leaves_no_agent_and_loses_no_attempt(
 
     assert running.returncode == 130
     assert "Interrupted" in out
+    assert out.rstrip().endswith(f"Next: whilly {shlex.join(arguments)}")
     task = whilly("task", "show", "p", "A", "--json").json
     assert (task["view"]["task"]["status"], task["view"]["task"]["attempts"]) == ("PENDING", 0)
     kept = task["attempts"][0]["kept_ref"]

@@ -1,8 +1,10 @@
 """The `whilly` command. Each group of commands is imported when it is used."""
 
+import errno
 import gc
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 import typer
 
@@ -12,6 +14,9 @@ from whilly.core.errors import BadSetting, IllegalTransition, PlanRejected, Refu
 
 _GROUPS = {"plan": plan.app, "task": task.app, "review": review.app, "budget": budget.app, "db": db.app}
 _NO_HELP = {"help": False}
+
+OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""What writing to a full disk, or to a terminal that is gone, raises."""
 
 app = typer.Typer(
     name="whilly",
@@ -64,6 +69,12 @@ def main() -> None:
 
         print(f"whilly: {clean(str(problem))}", file=sys.stderr)  # noqa: T201
         sys.exit(exit_code(problem))
+    except OSError as problem:
+        if problem.errno not in OUTPUT_FAILS:
+            raise
+        with suppress(OSError):
+            print(f"whilly: The output could not be written: {problem.strerror}.", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
 
 
 def refuse_what_is_no_text(arguments: Iterable[str]) -> None:

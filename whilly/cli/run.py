@@ -1,6 +1,7 @@
 """`whilly run`: work on a plan until nothing is left that can run."""
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -181,6 +182,7 @@ async def _work(
     end = judge_run(
         wanted.plan,
         progress,
+        again=shlex.join(("whilly", *sys.argv[1:])),
         interrupted=bool(signals),
         missing=worked.missing,
         default_agent=wanted.agent,

@@ -25,18 +25,18 @@ def judge_run(
     plan: str,
     progress: "Progress",
     *,
+    again: str,
     interrupted: bool,
     missing: Collection[str] = (),
     default_agent: str = "",
     unusable: str = "",
 ) -> RunEnd:
-    """Decide how a run ended.
+    """Decide how a run ended. `again` is the command that began it.
 
     `missing` are agents whose programs are not here; why, was said when that was found out. `progress` is as a worker
     without them sees it. `unusable` says why the repository could not be worked in; it is empty when it could.
     """
     show = f"whilly plan show {plan}"
-    again = f"whilly run --plan {plan}"
     if interrupted:
         return RunEnd(INTERRUPTED, "Interrupted; unfinished tasks are back in the queue.", again)
     if unusable:

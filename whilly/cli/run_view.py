@@ -95,9 +95,11 @@ class RunView:
         self._print(
             f"{attempts} attempt{'s' if attempts != 1 else ''} in {_duration(seconds)}, {spent} spent on the plan."
         )
-        for task in branches[:MOST_BRANCHES]:
+        shown_ones = branches[:MOST_BRANCHES]
+        width = max((len(task.result_branch) for task in shown_ones), default=0)
+        for task in shown_ones:
             waits = "" if task.status is Status.DONE else f"  ({task.status.value})"
-            self._print(f"  {task.result_branch}  {task.result_commit[:12]}{waits}")
+            self._print(f"  {task.result_branch:<{width}}  {task.result_commit[:12]}{waits}")
         if len(branches) > MOST_BRANCHES:
             self._print(f"  … and {len(branches) - MOST_BRANCHES} more: whilly plan show {self._plan}")
         if worked.undelivered:
