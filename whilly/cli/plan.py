@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whilly.cli.session import wants_colour, with_database
+from whilly.cli.session import terminal_width, wants_colour, with_database
 from whilly.core.errors import BadSetting, PlanRejected
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def show(
     if as_json:
         say_json({"summary": overview.summary, "tasks": overview.tasks})
     else:
-        typer.echo(plan_graph(overview, colour=wants_colour(refused=no_color)), color=True)
+        graph = plan_graph(overview, colour=wants_colour(refused=no_color), width=terminal_width())
+        typer.echo(graph, color=True)
 
 
 @app.command()

@@ -52,6 +52,16 @@ def no_terminal_after(signal_name: str) -> None:
     os.close(nowhere)
 
 
+def terminal_width() -> int | None:
+    """The columns of the terminal that stdout is; None when it is none."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except OSError:
+        return None
+
+
 def wants_colour(*, refused: bool = False) -> bool:
     """Whether stdout is a terminal that shows colours and nobody asked for none (`NO_COLOR`, `TERM=dumb`)."""
     plain = refused or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
