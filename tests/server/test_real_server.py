@@ -12,7 +12,7 @@ import pytest
 from tests.control_plane import Server, eventually
 from whilly.client.connect import over_network
 from whilly.client.control_plane import ControlPlane
-from whilly.core.errors import Refused
+from whilly.core.errors import BadSetting
 from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status, TaskSpec
@@ -168,7 +168,7 @@ async def test_the_end_waits_for_nobody_who_only_waits(server: Server) -> None:
 
 async def test_a_port_that_is_taken_is_said(server: Server, address: str) -> None:
     port = int(address.rpartition(":")[2])
-    with pytest.raises(Refused, match=f"Port {port} of 127.0.0.1 cannot be used"):
+    with pytest.raises(BadSetting, match=f"Port {port} of 127.0.0.1 cannot be used"):
         async with serving(server.app, port=port):
             pass
 

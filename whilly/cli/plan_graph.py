@@ -33,7 +33,7 @@ def plan_graph(overview: "PlanOverview", *, colour: bool, width: int | None = No
             lines += _task(views[task], min(depth, DEEPEST), colour, width)
     counts = overview.summary.counts
     told = " ".join(f"{status.value}={counts[status]}" for status in Status if counts.get(status))
-    lines += [rule, f"Summary: {overview.summary.tasks} tasks · {told or 'none yet'}"]
+    lines += [rule, f"Summary: {_tasks(overview.summary.tasks)} · {told or 'none yet'}"]
     return "\n".join(lines)
 
 
@@ -64,3 +64,7 @@ def _task(view: "TaskView", depth: int, colour: bool, width: int | None) -> list
         start = f"{' ' * BADGE} {indent}└─ " if width is None or width > RULE else f" {indent}└─ "
         lines.append(start + (why if width is None else one_line(why, max(width - len(start), SHORTEST))))
     return lines
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task{'s' if count != 1 else ''}"
