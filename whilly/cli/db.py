@@ -76,7 +76,11 @@ def stop(
     from whilly.store import embedded
 
     ran = embedded.stop(settings.data_dir, force=force)
-    typer.echo("The embedded PostgreSQL has stopped." if ran else "The embedded PostgreSQL was not running.")
+    if not ran:
+        typer.echo("The embedded PostgreSQL was not running.")
+        return
+    waits = " Runs that were using it wait until a whilly command starts it again." if force else ""
+    typer.echo(f"The embedded PostgreSQL has stopped.{waits}")
 
 
 @app.command()
