@@ -21,7 +21,7 @@ from whilly.workspace.removal import remove_tree
 FOLDER = "packs"
 """In the folder of the workspaces."""
 
-ENOUGH = 256
+ENOUGH = 64
 """So many loose objects are worth a pack, or a new one."""
 
 _IN_USE_SECONDS = 3600.0
