@@ -80,35 +80,40 @@ async def plan_summary(database: Database, plan: str) -> PlanSummary:
 
 async def plan_overview(database: Database, plan: str, tasks: Iterable[str] | None = None) -> PlanOverview:
     """A plan and its tasks (or only the given ones), each with the reason why it is where it is. Raises UnknownPlan."""
-    rows = await database.read("plan_by_id", plan)
-    if not rows:
-        raise UnknownPlan(plan)
-    row = rows[0]
-    wanted = None if tasks is None else list(tasks)
-    task_rows = await database.read("tasks_of_plan", plan, wanted)
-    prerequisites = _grouped(await database.read("open_prerequisites", plan, wanted))
-    held = _held(await database.read("files_in_the_way", plan, wanted))
-    views = tuple(_view(task, row, prerequisites, held) for task in task_rows)
+    row = await _plan_row(database, plan)
+    views = await _views(database, row, None if tasks is None else list(tasks))
     specs = tuple(view.spec for view in views)
     return PlanOverview(await plan_summary(database, plan), plan_from(row, specs), views, row["now"])
 
 
 async def task_view(database: Database, plan: str, task: str) -> TaskView:
-    """One task. Raises UnknownPlan, UnknownTask."""
-    overview = await plan_overview(database, plan, [task])
-    if not overview.tasks:
+    """One task; what it takes does not grow with the plan. Raises UnknownPlan, UnknownTask."""
+    views = await _views(database, await _plan_row(database, plan), [task])
+    if not views:
         raise UnknownTask(plan, task)
-    return overview.tasks[0]
+    return views[0]
 
 
 async def export_plan(database: Database, plan: str) -> Plan:
     """The plan with the statuses its tasks have now. Raises UnknownPlan."""
+    row = await _plan_row(database, plan)
+    tasks = await database.read("tasks_of_plan", plan, None)
+    specs = tuple(replace(spec_from(task["spec"]), status=Status(task["status"])) for task in tasks)
+    return plan_from(row, specs)
+
+
+async def _plan_row(database: Database, plan: str) -> Any:
     rows = await database.read("plan_by_id", plan)
     if not rows:
         raise UnknownPlan(plan)
-    tasks = await database.read("tasks_of_plan", plan, None)
-    specs = tuple(replace(spec_from(task["spec"]), status=Status(task["status"])) for task in tasks)
-    return plan_from(rows[0], specs)
+    return rows[0]
+
+
+async def _views(database: Database, plan: Any, wanted: list[str] | None) -> tuple[TaskView, ...]:
+    tasks = await database.read("tasks_of_plan", plan["id"], wanted)
+    prerequisites = _grouped(await database.read("open_prerequisites", plan["id"], wanted))
+    held = _held(await database.read("files_in_the_way", plan["id"], wanted))
+    return tuple(_view(task, plan, prerequisites, held) for task in tasks)
 
 
 def _summaries(rows: list[Any]) -> list[PlanSummary]:
