@@ -26,8 +26,12 @@ from whilly.operations.issue_token import issue_token
 from whilly.operations.set_repository import set_repository
 from whilly.store.database import Database
 from whilly.workspace.attempt import OWNER
+from whilly.workspace.packing import FOLDER as PACKS
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300 * max(SCALE, 1))]
+
+SHARED = ("locks", PACKS)
+"""What belongs to no attempt and stays: locks, and a pack of each repository that serves all its clones."""
 
 TASKS, WORKERS = int(40 * SCALE), 3
 LEASE = 2.0
@@ -128,14 +132,14 @@ def _is_agents(process: psutil.Process, folder: Path) -> bool:
 def grow_old(workspaces: Path) -> None:
     """A clone whose owner was killed before it could sign is collected a minute later; this is the minute."""
     for home in workspaces.iterdir():
-        if home.name != "locks" and not (home / OWNER).exists():
+        if home.name not in SHARED and not (home / OWNER).exists():
             with suppress(FileNotFoundError):
                 os.utime(home, (time.time() - 120, time.time() - 120))
 
 
 def leftovers(folder: Path) -> list[str]:
     """Clones, and reports that were not delivered."""
-    clones = [each.name for each in (folder / "workspaces").iterdir() if each.name != "locks"]
+    clones = [each.name for each in (folder / "workspaces").iterdir() if each.name not in SHARED]
     reports = [str(each) for each in folder.glob("w*/journal/*/*")]
     return clones + reports
 

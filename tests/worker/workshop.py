@@ -38,7 +38,9 @@ class Workshop:
     def leftovers(self) -> list[str]:
         """What lies in the folder of workspaces, except for locks."""
         root = self.equipment.workspaces
-        return sorted(each.name for each in root.iterdir() if each.name != "locks") if root.exists() else []
+        return (
+            sorted(each.name for each in root.iterdir() if each.name not in ("locks", "packs")) if root.exists() else []
+        )
 
     async def work(self, plan: Plan, *, slots: int = 1, max_tasks: int | None = None, **changes: Any) -> Worked:
         """Work until no task of the plan can go on, then stop the worker."""
