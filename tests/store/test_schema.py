@@ -144,7 +144,7 @@ async def test_a_lock_that_is_never_given_back_is_explained(database_url: str, m
         await connection.execute("lock table plans in access share mode")
         with pytest.raises(MigrationFailed, match=rf"through 2 tries, stop {connection.get_server_pid()} \("):
             await schema.downgrade(database_url, "base")
-        assert await schema.current(database_url) == schema.head()
+        assert await schema.current(database_url) == schema.revisions()[0]
 
 
 async def test_a_migrator_that_is_killed_leaves_nothing_half_done(empty_database_url: str) -> None:
