@@ -141,7 +141,7 @@ async def test_a_lock_that_is_never_given_back_is_explained(database_url: str, m
     monkeypatch.setattr(schema, "LOCK_TIMEOUT_MS", 20)
     monkeypatch.setattr(schema, "TRIES", 2)
     async with connected(database_url) as connection, connection.transaction():
-        await connection.execute("lock table plans in access share mode")
+        await connection.execute("lock table event_log in access share mode")
         with pytest.raises(MigrationFailed, match=rf"through 2 tries, stop {connection.get_server_pid()} \("):
             await schema.downgrade(database_url, "base")
         assert await schema.current(database_url) == schema.revisions()[0]

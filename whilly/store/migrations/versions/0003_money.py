@@ -1,4 +1,4 @@
-"""Caps on what a day may cost, and how far followers of the log have come."""
+"""Caps on what a day may cost, a plan that asks about its budget, and what happened so far, counted."""
 
 from whilly.store.migrations.script import run_script
 
@@ -8,11 +8,45 @@ branch_labels = None
 depends_on = None
 
 UP = """
-select 1;
+alter table plans
+    add column daily_budget_micros bigint,
+    add column day date,
+    add column day_spent_micros bigint not null default 0,
+    add column asks_about_budget boolean not null default false,
+    add constraint a_daily_budget_is_not_negative check (daily_budget_micros >= 0),
+    add constraint spending_of_a_day_is_not_negative check (day_spent_micros >= 0),
+    add constraint only_a_paused_plan_asks_about_its_budget check (not asks_about_budget or paused_reason is not null);
+
+create function spent_today(p plans) returns bigint language sql stable as $$
+    select case when p.day = (current_timestamp at time zone 'utc')::date then p.day_spent_micros else 0 end
+$$;
+
+create table tallies (
+    name text not null,
+    plan_id text not null,
+    worker_id text not null default '',
+    reason text not null default '',
+    value double precision not null,
+    at timestamptz not null default clock_timestamp(),
+    primary key (name, plan_id, worker_id, reason)
+);
+
+create index latest_tallies on tallies (at desc);
 """
 
 DOWN = """
-select 1;
+drop table tallies;
+delete from cursors where name = 'tallies';
+drop function spent_today(plans);
+update plans set paused_reason = null where asks_about_budget;
+alter table plans
+    drop constraint only_a_paused_plan_asks_about_its_budget,
+    drop constraint spending_of_a_day_is_not_negative,
+    drop constraint a_daily_budget_is_not_negative,
+    drop column asks_about_budget,
+    drop column day_spent_micros,
+    drop column day,
+    drop column daily_budget_micros;
 """
 
 
