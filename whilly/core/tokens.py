@@ -13,9 +13,11 @@ class TokenKind(StrEnum):
     OPERATOR = "operator"
     SESSION = "session"
     """An operator's browser, after a one-time link."""
+    METRICS = "metrics"
+    """Whoever scrapes the numbers, and nothing else."""
 
 
-_CODES = {TokenKind.WORKER: "wk", TokenKind.OPERATOR: "op", TokenKind.SESSION: "se"}
+_CODES = {TokenKind.WORKER: "wk", TokenKind.OPERATOR: "op", TokenKind.SESSION: "se", TokenKind.METRICS: "mt"}
 _KINDS = {code: kind for kind, code in _CODES.items()}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43

@@ -23,15 +23,15 @@ $$;
 
 create table tallies (
     name text not null,
-    plan_id text not null,
-    worker_id text not null default '',
-    reason text not null default '',
+    labels text[] not null,
     value double precision not null,
     at timestamptz not null default clock_timestamp(),
-    primary key (name, plan_id, worker_id, reason)
+    primary key (name, labels)
 );
 
 create index latest_tallies on tallies (at desc);
+
+insert into cursors (name, position) values ('tallies', 0);
 """
 
 DOWN = """
