@@ -54,8 +54,11 @@ def test_status_makes_no_database(data_dir: Path) -> None:
 
 def test_the_life_of_an_embedded_database(data_dir: Path) -> None:
     here = {"WHILLY_DATA_DIR": str(data_dir)}
-    assert asked("upgrade", **here) == f"Applied {', '.join(schema.revisions())}; the database has schema 0001 now.\n"
-    assert asked("upgrade", **here) == "The database has schema 0001 already.\n"
+    assert (
+        asked("upgrade", **here)
+        == f"Applied {', '.join(schema.revisions())}; the database has schema {schema.head()} now.\n"
+    )
+    assert asked("upgrade", **here) == f"The database has schema {schema.head()} already.\n"
     idle = found(**here)
     assert (idle["kind"], idle["running"], idle["fits"], idle["users"]) == ("embedded", False, True, [])
     with embedded.start(data_dir, durable=False) as running:
@@ -93,10 +96,15 @@ def test_a_held_address_can_be_used_until_ctrl_c(data_dir: Path) -> None:
 
 def test_a_server_of_ones_own(empty_database_url: str) -> None:
     here = {"WHILLY_DATABASE_URL": empty_database_url}
-    assert "this program needs 0001: run `whilly db upgrade`" in asked("status", **here)
+    assert f"this program needs {schema.head()}: run `whilly db upgrade`" in asked("status", **here)
     asked("upgrade", **here)
     status = found(**here)
-    assert (status["kind"], status["running"], status["schema"], status["fits"]) == ("server", True, "0001", True)
+    assert (status["kind"], status["running"], status["schema"], status["fits"]) == (
+        "server",
+        True,
+        schema.head(),
+        True,
+    )
     assert asked("url", **here) == f"{empty_database_url}\n"
     refused = whilly_db("stop", **here)
     assert (refused.returncode, refused.stdout) == (1, "")
