@@ -15,6 +15,7 @@ from whilly.core import errors, events, lifecycle
 from whilly.core.money import MICROS_PER_USD
 from whilly.core.outcome import BACK_OFF_SECONDS, ENDINGS, MAX_ATTEMPTS, Outcome, Remedy
 from whilly.planfile.schema import json_schema
+from whilly.server.metric_names import FAMILIES
 
 FOLLOWS = {
     Remedy.JUDGE: "the evidence decides",
@@ -41,7 +42,7 @@ SAMPLES: tuple[events.TaskEvent, ...] = (
     events.Claimed("laptop-1", "c-7f3a", NOON, timedelta(seconds=60), MICROS_PER_USD // 2),
     events.Started("claude", "9fceb02d"),
     events.Completed("laptop-1", "3b18e512", "whilly/bookshop/isbn", 42_000),
-    events.Failed(Outcome.NO_CHANGES, "Nothing differs from the base commit."),
+    events.Failed(Outcome.NO_CHANGES, "Nothing differs from the base commit.", "laptop-1"),
     events.Released(Outcome.CHECKS_FAILED, "Required check 'unit' failed: exit code 1.", repair=True),
     events.ReviewRequested(
         "result", "The result is verified and waits for a person.", "3b18e512", "whilly/bookshop/discounts"
@@ -103,6 +104,15 @@ def settings_table() -> str:
     return "\n".join(["| variable | meaning |", "|---|---|", *rows])
 
 
+def metrics_table() -> str:
+    """Every metric."""
+    rows = [
+        f"| `{each.name}` | {each.kind} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |"
+        for each in FAMILIES
+    ]
+    return "\n".join(["| name | type | labels | meaning |", "|---|---|---|---|", *rows])
+
+
 def plan_keys(properties: dict[str, Any], required: list[str]) -> str:
     """The keys of one kind of object in a plan file."""
     rows = []
@@ -139,6 +149,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "failure-catalogue": failure_catalogue,
     "gate-rules": gate_rules,
     "lifecycle": lifecycle_drawing,
+    "metrics": metrics_table,
     "script-steps": script_steps,
     "plan-check-keys": keys_of("check"),
     "plan-keys": lambda: plan_keys(json_schema()["properties"], json_schema()["required"]),

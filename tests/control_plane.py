@@ -40,6 +40,10 @@ class Server:
         issued = await issue_token(self.database, TokenKind.OPERATOR, label="olga")
         return in_process(self.app, issued.bearer)
 
+    async def scraper(self) -> httpx2.AsyncClient:
+        issued = await issue_token(self.database, TokenKind.METRICS, label="prometheus")
+        return in_process(self.app, issued.bearer)
+
     def nobody(self) -> httpx2.AsyncClient:
         return in_process(self.app)
 
@@ -70,9 +74,11 @@ class Server:
 
 
 @asynccontextmanager
-async def running_server(database: Database, timing: Timing | None = None) -> AsyncIterator[Server]:
+async def running_server(
+    database: Database, timing: Timing | None = None, metrics_token: str | None = None
+) -> AsyncIterator[Server]:
     """The application with its loops."""
-    app = create_app(database, timing=timing)
+    app = create_app(database, timing=timing, metrics_token=metrics_token)
     async with app.router.lifespan_context(app):
         yield Server(app, database)
 

@@ -17,6 +17,7 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "WHILLY_DATA_DIR": "the folder of the embedded PostgreSQL and of what workers keep; "
         "without it the platform's folder for this user's data",
         "WHILLY_LOG_DIR": "the folder in which Whilly keeps `whilly.log`, about its own work; without it there is none",
+        "WHILLY_METRICS_TOKEN": "the bearer that may read `/metrics`; without it only tokens of kind metrics may",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
         "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",
         "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and the first number that is free",
@@ -43,6 +44,7 @@ class Settings:
     control_url: str | None = None
     """As it was given: whether it is safe for a token is for the worker to judge."""
     worker_id: str | None = None
+    metrics_token: str | None = field(default=None, repr=False)
     claude_bin: str = "claude"
     claude_model: str | None = None
     claude_proxy_url: str | None = field(default=None, repr=False)
@@ -59,6 +61,7 @@ class Settings:
             plan_id=_name(given, "WHILLY_PLAN_ID"),
             control_url=given.get("WHILLY_CONTROL_URL"),
             worker_id=_name(given, "WHILLY_WORKER_ID"),
+            metrics_token=given.get("WHILLY_METRICS_TOKEN"),
             claude_bin=given.get("CLAUDE_BIN", cls.claude_bin),
             claude_model=given.get("WHILLY_CLAUDE_MODEL") or given.get("WHILLY_MODEL"),
             claude_proxy_url=_proxy_url(given),

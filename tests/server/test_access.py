@@ -41,17 +41,18 @@ EXPECTED = {
     ("GET", "/api/v1/events"): "operator session",
     ("GET", "/events/stream"): "worker operator session",
     ("GET", "/changes"): "operator session",
-    ("GET", "/health/live"): "nobody worker operator session revoked",
-    ("GET", "/health/ready"): "nobody worker operator session revoked",
-    ("GET", "/health"): "nobody worker operator session revoked",
-    ("GET", "/login/{code}"): "nobody worker operator session revoked",
+    ("GET", "/metrics"): "metrics",
+    ("GET", "/health/live"): "nobody worker operator session metrics revoked",
+    ("GET", "/health/ready"): "nobody worker operator session metrics revoked",
+    ("GET", "/health"): "nobody worker operator session metrics revoked",
+    ("GET", "/login/{code}"): "nobody worker operator session metrics revoked",
     ("POST", "/logout"): "operator session",
     ("GET", "/"): "operator session",
     ("POST", "/plans/{plan}"): "operator session",
     ("POST", "/plans/{plan}/tasks/{task}"): "operator session",
     ("GET", "/static/{name}"): "operator session",
 }
-CALLERS = ("nobody", "worker", "operator", "session", "revoked")
+CALLERS = ("nobody", "worker", "operator", "session", "metrics", "revoked")
 ENDLESS = {"/events/stream", "/changes"}
 """Streams: whoever is let in would wait for ever, so that they let in is seen by a request that they refuse later."""
 
@@ -69,6 +70,8 @@ async def client(server: Server, caller: str) -> httpx2.AsyncClient:
         return await server.operator()
     if caller == "session":
         return await server.session()
+    if caller == "metrics":
+        return await server.scraper()
     issued = await issue_token(server.database, TokenKind.OPERATOR, label="former")
     await revoke_token(server.database, issued.id)
     former = server.nobody()
@@ -175,7 +178,7 @@ async def test_garbage_costs_no_query(server: Server, monkeypatch: pytest.Monkey
 def test_a_token_is_found_by_its_form() -> None:
     for kind in TokenKind:
         token = write_token(kind, b"\xff" * SECRET_BYTES)
-        assert re.fullmatch(r"whl_(wk|op|se)_[0-9A-Za-z]{49}", token)
+        assert re.fullmatch(r"whl_(wk|op|se|mt)_[0-9A-Za-z]{49}", token)
         assert kind_of(token) is kind
         assert kind_of(write_token(kind, bytes(SECRET_BYTES))) is kind
 

@@ -66,10 +66,12 @@ class Failed:
     type: ClassVar[str] = "FAIL"
     outcome: Outcome
     reason: str
+    worker: str = ""
+    """Whose attempt was the last; empty where a person ended a task that nobody worked on."""
 
     def payload(self) -> Payload:
         """Stored with the event."""
-        return {"reason": self.outcome.value, "error": self.reason}
+        return {"worker_id": self.worker, "reason": self.outcome.value, "error": self.reason}
 
 
 @dataclass(frozen=True, slots=True)

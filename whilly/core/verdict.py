@@ -101,7 +101,7 @@ def _follow(
         case Remedy.PERSON:
             return Blocked(reason, outcome=outcome)
         case Remedy.FAIL:
-            return Failed(outcome, reason)
+            return Failed(outcome, reason, worker_of(task))
         case Remedy.RETURN:
             return Released(outcome, reason, counted=False, cause=cause)
         case Remedy.PARK:
@@ -110,7 +110,8 @@ def _follow(
             return Released(outcome, reason, parked_until=now + wait, counted=False)
         case Remedy.RETRY | Remedy.BACK_OFF as remedy:
             if task.attempts >= MAX_ATTEMPTS:
-                return Failed(outcome, f"{reason} That was attempt {task.attempts} of {MAX_ATTEMPTS}.")
+                said = f"{reason} That was attempt {task.attempts} of {MAX_ATTEMPTS}."
+                return Failed(outcome, said, worker_of(task))
             if spent_up := _spent_up(task, budget):
                 return Blocked(spent_up, outcome=Outcome.OVER_BUDGET)
             wait = timedelta(seconds=back_off(task.attempts)) if remedy is Remedy.BACK_OFF else timedelta(0)
@@ -122,8 +123,7 @@ def _accept(task: Task, report: Report) -> Completed | ReviewRequested:
         return ReviewRequested(
             "result", "The result is verified and waits for a person.", report.head_commit, report.branch
         )
-    worker = task.claim.worker if task.claim else ""
-    return Completed(worker, report.head_commit, report.branch, report.usage.cost)
+    return Completed(worker_of(task), report.head_commit, report.branch, report.usage.cost)
 
 
 def _repair_or_fail(
@@ -131,10 +131,15 @@ def _repair_or_fail(
 ) -> Released | Failed | Blocked:
     allowed = repairs_allowed(report, checks)
     if task.repairs >= allowed or task.attempts >= MAX_ATTEMPTS:
-        return Failed(report.outcome, reason)
+        return Failed(report.outcome, reason, worker_of(task))
     if spent_up := _spent_up(task, budget):
         return Blocked(spent_up, outcome=Outcome.OVER_BUDGET)
     return Released(report.outcome, reason, repair=True)
+
+
+def worker_of(task: Task) -> str:
+    """Who works on it; empty when nobody does."""
+    return task.claim.worker if task.claim else ""
 
 
 def repairs_allowed(report: Report, checks: tuple[Check, ...]) -> int:

@@ -19,7 +19,7 @@ from whilly.server.errors import answer_to
 from whilly.server.guard import Guard
 from whilly.server.loops.repeat import repeat
 from whilly.server.route import Route, mounted
-from whilly.server.routes import control, events, health, login, plans, steering, tasks, work
+from whilly.server.routes import control, events, health, login, metrics, plans, steering, tasks, work
 from whilly.server.streams import StreamLimits
 from whilly.store.database import Database
 
@@ -36,6 +36,7 @@ ROUTES: tuple[Route, ...] = (
     *control.ROUTES,
     *events.ROUTES,
     *health.ROUTES,
+    *metrics.ROUTES,
     *login.ROUTES,
     *pages.ROUTES,
 )
@@ -44,8 +45,17 @@ ROUTES: tuple[Route, ...] = (
 CLOSING_SECONDS = 10.0
 
 
-def create_app(database: Database, *, timing: Timing | None = None, hosts: Iterable[str] = ()) -> "FastAPI":
-    """The control plane on an open database. `hosts`: names it answers to besides those of the loopback."""
+def create_app(
+    database: Database,
+    *,
+    timing: Timing | None = None,
+    hosts: Iterable[str] = (),
+    metrics_token: str | None = None,
+) -> "FastAPI":
+    """The control plane on an open database. `hosts`: names it answers to besides those of the loopback.
+
+    `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does.
+    """
     from fastapi import FastAPI
 
     app = FastAPI(
@@ -56,7 +66,7 @@ def create_app(database: Database, *, timing: Timing | None = None, hosts: Itera
         redoc_url=None,
         openapi_url=None,
     )
-    return wired(app, database, timing=timing, hosts=hosts)
+    return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token)
 
 
 def create_inner_app(database: Database, *, timing: Timing | None = None) -> Starlette:
@@ -64,15 +74,22 @@ def create_inner_app(database: Database, *, timing: Timing | None = None) -> Sta
     return wired(Starlette(lifespan=_lifespan), database, timing=timing)
 
 
-def wired(app: App, database: Database, *, timing: Timing | None = None, hosts: Iterable[str] = ()) -> App:
+def wired(
+    app: App,
+    database: Database,
+    *,
+    timing: Timing | None = None,
+    hosts: Iterable[str] = (),
+    metrics_token: str | None = None,
+) -> App:
     """Put the control plane into an application."""
-    engine = Engine(database, timing or Timing())
+    engine = Engine(database, timing or Timing(), metrics_token=metrics_token)
     app.state.engine = engine
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
     app.state.boards = Boards(database)
     app.router.redirect_slashes = False
-    app.router.routes.extend(mounted(ROUTES, engine.access, pages.stranger))
+    app.router.routes.extend(mounted(ROUTES, engine.access, pages.stranger, engine.timings.request))
     app.add_exception_handler(HTTPException, _no_such_way_in)
     app.add_middleware(Guard, hosts=tuple(hosts))
     return app
@@ -92,13 +109,15 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
             repeat("looking for lost workers", engine.sweep, asyncio.sleep),
             repeat("noting who is here", engine.note_workers, asyncio.sleep),
             repeat("waking those who wait", engine.look_again, asyncio.sleep),
+            repeat("adding up durations", engine.timings.save, asyncio.sleep),
         )
     ]
     try:
         yield
     finally:
         engine.close()
-        await asyncio.wait([asyncio.create_task(claims.settle())], timeout=CLOSING_SECONDS / 2)
+        last = (claims.settle(), engine.timings.close())
+        await asyncio.wait([asyncio.create_task(each) for each in last], timeout=CLOSING_SECONDS / 2)
         for loop in loops:
             loop.cancel()
         await asyncio.wait(loops, timeout=CLOSING_SECONDS / 2)

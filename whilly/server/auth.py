@@ -1,5 +1,6 @@
 """Who speaks, and may they: bearers for programs, a cookie for a browser that came by a one-time link."""
 
+import hmac
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ Allowed = frozenset[TokenKind]
 WORKERS: Allowed = frozenset({TokenKind.WORKER})
 PEOPLE: Allowed = frozenset({TokenKind.OPERATOR, TokenKind.SESSION})
 KNOWN: Allowed = WORKERS | PEOPLE
+METRICS: Allowed = frozenset({TokenKind.METRICS})
 EVERYBODY: Allowed | None = None
 
 BELIEVED_SECONDS = 2.0
 """How long a token that was good counts as good without another query: the most that a revocation may be late."""
 
 REMEMBERED = 10_000
+SCRAPER = Caller(TokenKind.METRICS, "WHILLY_METRICS_TOKEN", "WHILLY_METRICS_TOKEN")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -34,9 +37,11 @@ class _Known:
 class Access:
     """Finds out who sends a request, asking the database seldom and never for garbage."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, metrics_token: str | None = None) -> None:
+        """`metrics_token`: a bearer that opens the metrics, beside the tokens of that kind in the database."""
         self._database = database
         self._known: dict[bytes, _Known] = {}
+        self._scraper = None if metrics_token is None else digest(metrics_token)
 
     async def caller(self, request: Request) -> Caller | None:
         """Who sends the request; None when nobody says so, or not truthfully."""
@@ -56,6 +61,8 @@ class Access:
         self._known.clear()
 
     async def _holder(self, bearer: str) -> Caller | None:
+        if self._scraper is not None and hmac.compare_digest(digest(bearer), self._scraper):
+            return SCRAPER
         if kind_of(bearer) is None:
             return None
         key, now = digest(bearer), time.monotonic()

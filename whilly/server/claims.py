@@ -65,11 +65,13 @@ class Claims:
         """One look for work, and the generation in which it was made."""
         seen = self._engine.wakeups.generation(request.plan)
         asked = asyncio.ensure_future(self._engine.claims.submit((worker, request)))
+        began = time.monotonic()
         try:
             found = await asyncio.shield(asked)
         except asyncio.CancelledError:
             asked.add_done_callback(self._nobody_waits)
             raise
+        self._engine.timings.claim(time.monotonic() - began)
         if found is not None:
             self._engine.ownership.note(found.key, worker)
         return found, seen

@@ -23,7 +23,9 @@ from whilly.server.auth import Access
 from whilly.server.live import LiveEvents
 from whilly.server.loops.listener import Listener
 from whilly.server.loops.sequencer import Sequencer
+from whilly.server.metrics import Metrics
 from whilly.server.ownership import Ownership
+from whilly.server.timings import Timings
 from whilly.server.wakeups import Wakeups
 from whilly.store.database import Database
 from whilly.wire.work import FinishAnswer, HeartbeatAnswer
@@ -46,10 +48,12 @@ class Timing:
 class Engine:
     """One control plane process."""
 
-    def __init__(self, database: Database, timing: Timing) -> None:
+    def __init__(self, database: Database, timing: Timing, *, metrics_token: str | None = None) -> None:
         self.database = database
         self.timing = timing
-        self.access = Access(database)
+        self.access = Access(database, metrics_token)
+        self.timings = Timings(database)
+        self.metrics = Metrics(database, self.timings)
         self.ownership = Ownership(database)
         self.wakeups = Wakeups()
         self.live = LiveEvents(database)

@@ -1,6 +1,7 @@
 """The worker's side of the API. Each request may be repeated without harm."""
 
 import re
+import time
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -35,7 +36,9 @@ async def claim(request: Request) -> Response:
     admit_to_plan(caller, asked.plan)
     engine_of(request).is_here(caller.name)
     claims: Claims = request.app.state.claims
+    began = time.monotonic()
     assignment = await claims.claim(caller.name, asked, request.receive)
+    engine_of(request).timings.long_poll(time.monotonic() - began)
     return NOTHING if assignment is None else answer(assignment)
 
 

@@ -17,8 +17,8 @@ alter table plans
     add constraint spending_of_a_day_is_not_negative check (day_spent_micros >= 0),
     add constraint only_a_paused_plan_asks_about_its_budget check (not asks_about_budget or paused_reason is not null);
 
-create function spent_today(p plans) returns bigint language sql stable as $$
-    select case when p.day = (current_timestamp at time zone 'utc')::date then p.day_spent_micros else 0 end
+create function spent_today(p plans) returns bigint language sql as $$
+    select case when p.day = (clock_timestamp() at time zone 'utc')::date then p.day_spent_micros else 0 end
 $$;
 
 create table tallies (
