@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whilly.core.capabilities import Offer, Wants
 from whilly.core.duration import in_words, until
 from whilly.core.plan import Review, Status
 from whilly.core.task import Claim, Task
@@ -119,12 +120,29 @@ SITUATIONS = [
         "Start one with `whilly run --plan toy`.",
     ),
     (
-        facts(agent="codex", agents_online=("claude", "scripted")),
+        facts(wants=Wants("codex"), offers=(Offer(("claude",)), Offer(("scripted",)))),
         "no_agent",
         "T3 asks for agent codex, which no worker that is online can run.",
         "Start a worker with `--agent codex`, or give the task to another agent.",
     ),
-    (facts(agent="claude", agents_online=("claude",)), "ready", "T3 is ready: the next free worker takes it.", ""),
+    (
+        facts(wants=Wants("claude", ("gpu",), "bwrap"), offers=(Offer(("claude",), ("arm",)),)),
+        "no_capable_worker",
+        "T3 asks for tag gpu and isolation bwrap, which no worker that is online has.",
+        "Start a worker that has it, for instance with `whilly-worker --tag TAG`, or change what the plan asks for.",
+    ),
+    (
+        facts(workers_hold="Only 10 MB are free on the disk."),
+        "workers_hold",
+        "T3 is ready, but no worker takes tasks now: Only 10 MB are free on the disk.",
+        "",
+    ),
+    (
+        facts(wants=Wants("claude"), offers=(Offer(("claude",)),)),
+        "ready",
+        "T3 is ready: the next free worker takes it.",
+        "",
+    ),
     (
         facts(Status.BLOCKED, task={"reason": "Stopped after $0.30.", "spent": 300_000}, task_budget=200_000),
         "blocked",

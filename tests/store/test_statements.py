@@ -31,7 +31,13 @@ async def test_claiming_reads_the_ready_index_however_many_tasks_wait(database: 
     await done(database)
     async with database.connection() as connection:
         plan = await connection.fetch(
-            f"explain (analyze, costs off, timing off, summary off) {statement('next_ready_tasks')}", "p", 3, [""], [""]
+            f"explain (analyze, costs off, timing off, summary off) {statement('next_ready_tasks')}",
+            "p",
+            3,
+            [""],
+            [""],
+            [],
+            1,
         )
     drawn = "\n".join(line[0] for line in plan)
 

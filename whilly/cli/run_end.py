@@ -52,7 +52,8 @@ def judge_run(
         )
     if progress.unserved:
         agent = progress.unserved_agent
-        named = f"{_tasks(progress.unserved)} {'asks' if progress.unserved == 1 else 'ask'} for the agent {agent}"
+        wanted = f"the agent {agent}" if agent else progress.unserved_because
+        named = f"{_tasks(progress.unserved)} {'asks' if progress.unserved == 1 else 'ask'} for {wanted}"
         if agent in missing:
             return RunEnd(CANNOT_GO_ON, f"{named}, which is missing here.", again)
         return RunEnd(

@@ -6,6 +6,9 @@ WhillyError
 ├── UnknownTask         there is no task by that name
 ├── IllegalTransition   this cannot happen to a task in this status
 ├── LeaseLost           a report names an epoch that is no longer the task's own
+├── IdentityInUse       another process works under the same worker's identity
+├── Superseded          another process has taken over the worker's identity from this one
+├── UnknownWorker       there is no worker by that name
 ├── ConflictingReport   the same attempt was already finished with a different report
 ├── Refused             a person's request that the rules do not allow, with the reason
 ├── SchemaMismatch      the database is older or newer than this program
@@ -64,6 +67,30 @@ class LeaseLost(WhillyError):
 
 class ConflictingReport(WhillyError):
     """The same attempt was already finished with a different report."""
+
+
+class IdentityInUse(WhillyError):
+    """Another process works under the same worker's identity."""
+
+    def __init__(self, worker: str, hostname: str, ago: str) -> None:
+        super().__init__(
+            f"Worker {worker} is at work already, as a process on {hostname or 'another host'} that was heard of "
+            f"{ago} ago; stop that one first, or start this one with --take-over."
+        )
+
+
+class Superseded(WhillyError):
+    """Another process has taken over the worker's identity from this one."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__(f"Another process works as {worker} now and this one must not go on; give each its own token.")
+
+
+class UnknownWorker(WhillyError):
+    """There is no worker by that name."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__(f"There is no worker {worker!r}; `whilly worker list` shows those that exist.")
 
 
 class Refused(WhillyError):

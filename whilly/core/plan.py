@@ -111,6 +111,10 @@ class TaskSpec:
     """None: the plan's."""
     checks: tuple[Check, ...] = ()
     """In addition to the plan's; the same name replaces the plan's check."""
+    worker_tags: tuple[str, ...] = ()
+    """What its worker must be tagged with, in addition to the plan's."""
+    isolation: str = ""
+    """The lowest rung of `capabilities.RUNGS` it may run on; empty: the plan's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,10 @@ class Plan:
     review: Review = Review.NONE
     origin: Origin | None = None
     repo_targets: tuple[RepoTarget, ...] = field(default=())
+    worker_tags: tuple[str, ...] = ()
+    """What the workers of all its tasks must be tagged with."""
+    isolation: str = ""
+    """The lowest rung its tasks may run on, where they name none; empty: any."""
 
 
 def checks_of(plan_checks: tuple[Check, ...], task_checks: tuple[Check, ...]) -> tuple[Check, ...]:

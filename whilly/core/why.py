@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from whilly.core.capabilities import Offer, Wants, what_nobody_has
 from whilly.core.duration import in_words, until
 from whilly.core.money import Micros, shown
 from whilly.core.plan import Review, Status
@@ -31,6 +32,8 @@ class Code(StrEnum):
     FILE_HELD = "file_held"
     NO_WORKER = "no_worker"
     NO_AGENT = "no_agent"
+    NO_CAPABLE_WORKER = "no_capable_worker"
+    WORKERS_HOLD = "workers_hold"
     PREPARING = "preparing"
     RUNNING = "running"
     CHECKING = "checking"
@@ -84,10 +87,12 @@ class TaskFacts:
     last_seen_seconds: float | None = None
     workers_online: int = 0
     task_budget: Micros | None = None
-    agent: str = ""
-    """The agent that the task asks for; empty: any."""
-    agents_online: tuple[str, ...] | None = None
-    """What the workers that are online can run; None: not known."""
+    wants: Wants = Wants()
+    """What the task asks of its worker."""
+    offers: tuple[Offer, ...] | None = None
+    """What the workers that are online offer; None: not known."""
+    workers_hold: str = ""
+    """Why each of the workers that are online takes no tasks now; empty: some do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ def _pending(facts: TaskFacts) -> Why:
 def _obstacles(facts: TaskFacts) -> Iterator[Why]:
     """What keeps a pending task from being claimed, nearest first; READY when nothing does."""
     found = [why for obstacle in _OBSTACLES if (why := obstacle(facts))]
-    yield from found or [_workers(facts) or _agents(facts) or _ready(facts)]
+    yield from found or [_workers(facts) or _capabilities(facts) or _holding(facts) or _ready(facts)]
 
 
 def _prerequisites(facts: TaskFacts) -> Why | None:
@@ -223,16 +228,28 @@ def _workers(facts: TaskFacts) -> Why | None:
     )
 
 
-def _agents(facts: TaskFacts) -> Why | None:
-    if facts.workers_online <= 0 or not facts.agent or facts.agents_online is None:
+def _capabilities(facts: TaskFacts) -> Why | None:
+    wants = facts.wants
+    if facts.workers_online <= 0 or facts.offers is None or not (missing := what_nobody_has(wants, facts.offers)):
         return None
-    if facts.agent in facts.agents_online:
-        return None
+    if missing == f"agent {wants.agent}":
+        return Why(
+            Code.NO_AGENT,
+            f"{facts.task.id} asks for agent {wants.agent}, which no worker that is online can run.",
+            f"Start a worker with `--agent {wants.agent}`, or give the task to another agent.",
+        )
     return Why(
-        Code.NO_AGENT,
-        f"{facts.task.id} asks for agent {facts.agent}, which no worker that is online can run.",
-        f"Start a worker with `--agent {facts.agent}`, or give the task to another agent.",
+        Code.NO_CAPABLE_WORKER,
+        f"{facts.task.id} asks for {missing}, which no worker that is online has.",
+        "Start a worker that has it, for instance with `whilly-worker --tag TAG`, or change what the plan asks for.",
     )
+
+
+def _holding(facts: TaskFacts) -> Why | None:
+    if facts.workers_online <= 0 or not facts.workers_hold:
+        return None
+    said = one_line(facts.workers_hold, LONGEST_REASON).rstrip(".")
+    return Why(Code.WORKERS_HOLD, f"{facts.task.id} is ready, but no worker takes tasks now: {said}.", "")
 
 
 _OBSTACLES: tuple[Callable[[TaskFacts], Why | None], ...] = (

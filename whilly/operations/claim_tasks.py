@@ -7,6 +7,8 @@ from typing import Any
 
 from whilly.core import budget
 from whilly.core.assignment import Assignment, EarlierAttempt, Prerequisite
+from whilly.core.capabilities import rung
+from whilly.core.errors import Superseded, WhillyError
 from whilly.core.events import Claimed
 from whilly.core.evidence import CheckResult
 from whilly.core.key_files import overlap
@@ -21,35 +23,48 @@ from whilly.wire.work import ClaimRequest
 Ask = tuple[str, ClaimRequest]
 """Who asks, and for what."""
 
+Kind = tuple[str, tuple[str, ...], tuple[str, ...], str]
+"""A plan, and what those who ask for its tasks can do: agents, tags, isolation."""
+
+
+class Drained(WhillyError):
+    """The worker shall take no tasks."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__(f"Worker {worker} takes no more tasks until `whilly worker resume {worker}`.")
+
 
 async def claim_tasks(database: Database, asks: Sequence[Ask], lease: timedelta) -> list[Assignment | None]:
     """Hand each request the best task that may start now, or None; requests for the same plan share the work.
 
-    A claim id that is held already gets the same assignment again.
+    A claim id that is held already gets the same assignment again. Raises Superseded and Drained, for all, when one of
+    the workers must not have any.
     """
     answers: dict[str, Assignment] = {}
-    for (plan, agents), alike in _by_kind(asks).items():
-        claimed = await database.transact(partial(_claim, plan=plan, agents=agents, asks=alike, lease=lease))
+    for kind, alike in _by_kind(asks).items():
+        claimed = await database.transact(partial(_claim, kind=kind, asks=alike, lease=lease))
         answers.update(claimed)
     return [answers.get(request.claim_id) for _, request in asks]
 
 
-def _by_kind(asks: Sequence[Ask]) -> dict[tuple[str, tuple[str, ...]], list[Ask]]:
-    kinds: dict[tuple[str, tuple[str, ...]], list[Ask]] = {}
+def _by_kind(asks: Sequence[Ask]) -> dict[Kind, list[Ask]]:
+    kinds: dict[Kind, list[Ask]] = {}
     for worker, request in asks:
-        kinds.setdefault((request.plan, request.agents), []).append((worker, request))
+        kind = (request.plan, request.agents, request.tags, request.isolation)
+        kinds.setdefault(kind, []).append((worker, request))
     return kinds
 
 
-async def _claim(
-    tx: Transaction, plan: str, agents: tuple[str, ...], asks: list[Ask], lease: timedelta
-) -> dict[str, Assignment]:
+async def _claim(tx: Transaction, kind: Kind, asks: list[Ask], lease: timedelta) -> dict[str, Assignment]:
+    plan, agents, tags, isolation = kind
     granted: dict[str, Any] = {}
-    waiting = {request.claim_id: worker for worker, request in asks}
+    waiting = {request.claim_id: (worker, request.session) for worker, request in asks}
     while waiting:
-        rows = await tx.fetch("next_ready_tasks", plan, len(waiting), list(agents), list(waiting))
+        rows = await tx.fetch(
+            "next_ready_tasks", plan, len(waiting), list(agents), list(waiting), list(tags), rung(isolation)
+        )
         for row in [row for row in rows if row["claim_id"] is not None]:
-            if waiting.pop(row["claim_id"], None) == row["worker_id"]:
+            if waiting.pop(row["claim_id"], ("", 0))[0] == row["worker_id"]:
                 granted[row["claim_id"]] = row
         ready = await _with_free_files(tx, [row for row in rows if row["claim_id"] is None])
         if not ready or not await _grant(tx, ready, waiting, granted, lease):
@@ -94,7 +109,11 @@ async def _free_files(tx: Transaction, rows: list[Any]) -> None:
 
 
 async def _grant(
-    tx: Transaction, ready: list[Any], waiting: dict[str, str], granted: dict[str, Any], lease: timedelta
+    tx: Transaction,
+    ready: list[Any],
+    waiting: dict[str, tuple[str, int]],
+    granted: dict[str, Any],
+    lease: timedelta,
 ) -> bool:
     """Claim the rows for those who wait, as far as the plan's budget goes; whether anything was claimed."""
     plan = ready[0]["plan_id"]
@@ -108,10 +127,10 @@ async def _grant(
             unpaid.append(row)
             continue
         claim_id = next(iter(waiting))
-        worker = waiting.pop(claim_id)
+        worker, session = waiting.pop(claim_id)
         task = tx.record(task_from(row), Claimed(worker, claim_id, row["now"], lease, wanted))
         granted[claim_id] = {**row, "epoch": task.epoch, "reserved_micros": wanted}
-        opened.append((task, worker, row["now"]))
+        opened.append((task, worker, row["now"], session))
         if left is not None:
             left -= wanted
             reserved_in_plan += wanted
@@ -122,17 +141,29 @@ async def _grant(
     await tx.flush()
     begun = await tx.fetch(
         "open_attempts",
-        [task.plan for task, _, _ in opened],
-        [task.id for task, _, _ in opened],
-        [task.epoch for task, _, _ in opened],
-        [worker for _, worker, _ in opened],
-        [at for _, _, at in opened],
+        [task.plan for task, *_ in opened],
+        [task.id for task, *_ in opened],
+        [task.epoch for task, *_ in opened],
+        [worker for _, worker, _, _ in opened],
+        [at for _, _, at, _ in opened],
+        [session for *_, session in opened],
     )
+    if len(begun) < len(opened):
+        await _refuse_fenced(tx, {worker: session for _, worker, _, session in opened})
     if left is None and begun[0]["budgeted"] and ready[0]["plan_budget_micros"] is None:
         raise LostRace(f"plan {plan} got a budget while its tasks were looked at")
     if reserved_in_plan:
         await tx.execute("reserve_budget", plan, reserved_in_plan)
     return True
+
+
+async def _refuse_fenced(tx: Transaction, sessions: dict[str, int]) -> None:
+    for row in await tx.fetch("fenced_workers", list(sessions)):
+        if 0 < sessions[row["id"]] < row["session"]:
+            raise Superseded(row["id"])
+        if row["draining"]:
+            raise Drained(row["id"])
+    raise LostRace("a worker was fenced off while it claimed, and is no more")
 
 
 async def _money_left(tx: Transaction, row: Any) -> Micros | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from whilly.core.capabilities import rung
 from whilly.core.errors import Refused
 from whilly.core.money import to_usd
 from whilly.core.plan import Plan, Review, Status, TaskSpec
@@ -72,6 +73,8 @@ def _plan_columns(plan: Plan) -> tuple[object, ...]:
         to_json(plan.origin) if plan.origin else None,
         to_json(plan.repo_targets),
         plan.budget,
+        list(plan.worker_tags),
+        plan.isolation,
     )
 
 
@@ -185,6 +188,8 @@ async def _insert_tasks(
             "first_epoch",
             "review",
             "agent",
+            "worker_tags",
+            "isolation_rung",
             "repository",
             "key_files",
             "needs",
@@ -204,6 +209,8 @@ async def _insert_tasks(
                 epochs.get(spec.id, 0),
                 _review(plan, spec).value,
                 spec.agent or plan.agent,
+                _worker_tags(plan, spec),
+                rung(spec.isolation or plan.isolation),
                 spec.repo_target_id,
                 list(spec.key_files),
                 len(spec.dependencies),
@@ -247,6 +254,10 @@ def _review(plan: Plan, spec: TaskSpec) -> Review:
     return plan.review if spec.review is None else spec.review
 
 
+def _worker_tags(plan: Plan, spec: TaskSpec) -> list[str]:
+    return list(dict.fromkeys((*plan.worker_tags, *spec.worker_tags)))
+
+
 async def _update_defaults(tx: Transaction, plan: Plan) -> None:
     """Bring what tasks take over from their plan, and their order, up to date."""
     await tx.execute(
@@ -255,4 +266,7 @@ async def _update_defaults(tx: Transaction, plan: Plan) -> None:
         [spec.id for spec in plan.tasks],
         [_review(plan, spec).value for spec in plan.tasks],
         [spec.agent or plan.agent for spec in plan.tasks],
+        # Rows of an array of arrays would have to be of one length.
+        [",".join(_worker_tags(plan, spec)) for spec in plan.tasks],
+        [rung(spec.isolation or plan.isolation) for spec in plan.tasks],
     )

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from whilly.core.capabilities import RUNGS, Offer, Wants
 from whilly.core.errors import UnknownPlan, UnknownTask
 from whilly.core.money import Micros
 from whilly.core.plan import Plan, Status, TaskSpec
 from whilly.core.task import Task
 from whilly.core.why import HeldFile, TaskFacts, Waiting, Why, explain
 from whilly.store.database import Database
-from whilly.store.specs import plan_from, spec_from
+from whilly.store.specs import from_json, plan_from, spec_from
 from whilly.store.tasks import task_from
 
 ONLINE_SECONDS = 90
@@ -164,8 +165,9 @@ def _view(
         last_seen_seconds=row["last_seen_seconds"],
         workers_online=plan["workers_online"],
         task_budget=row["budget_micros"],
-        agent=row["agent"],
-        agents_online=tuple(plan["agents_online"]),
+        wants=Wants(row["agent"], tuple(row["worker_tags"]), RUNGS[row["isolation_rung"]]),
+        offers=from_json(tuple[Offer, ...], plan["offers"]),
+        workers_hold=plan["all_hold"] or "",
     )
     spec = spec_from(row["spec"])
     return TaskView(

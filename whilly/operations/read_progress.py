@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from whilly.core.capabilities import RUNGS, rung
 from whilly.core.errors import UnknownPlan
 from whilly.core.money import Micros
 from whilly.store.database import Database
@@ -19,8 +21,11 @@ class Progress:
     parked_until: datetime | None
     """When the first of the parked ones may go on."""
     unserved: int
-    """Ready, but for an agent that this worker does not have."""
+    """Ready, but for something that this worker does not have."""
     unserved_agent: str
+    """The agent that it lacks; empty: none."""
+    unserved_because: str
+    """The tags or the isolation that it lacks, in words; empty: none."""
     spent_up: int
     """Ready, but their own budgets are used up."""
     pending: int
@@ -50,9 +55,11 @@ class Progress:
         return not self.ready or self.plan_spent_up
 
 
-async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) -> Progress:
+async def read_progress(
+    database: Database, plan: str, agents: tuple[str, ...], *, tags: tuple[str, ...] = (), isolation: str = "clone"
+) -> Progress:
     """Count the plan's tasks. Raises UnknownPlan."""
-    (row,) = await database.read("progress", plan, list(agents))
+    (row,) = await database.read("progress", plan, list(agents), list(tags), rung(isolation))
     if row["spent_micros"] is None:
         raise UnknownPlan(plan)
     return Progress(
@@ -62,6 +69,7 @@ async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) 
         parked_until=row["parked_until"],
         unserved=row["unserved"],
         unserved_agent=row["unserved_agent"] or "",
+        unserved_because=_because(row),
         spent_up=row["spent_up"],
         pending=row["pending"],
         waiting_for_person=row["waiting_for_person"],
@@ -77,6 +85,12 @@ async def read_progress(database: Database, plan: str, agents: tuple[str, ...]) 
         paused=row["paused"],
         plan_is_paused=row["plan_is_paused"],
     )
+
+
+def _because(row: Any) -> str:
+    if row["unserved_tags"]:
+        return f"a worker tagged {row['unserved_tags']}"
+    return f"isolation {RUNGS[row['unserved_rung']]}" if row["unserved_rung"] else ""
 
 
 async def agents_of_plan(database: Database, plan: str) -> list[str]:

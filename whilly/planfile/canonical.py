@@ -71,6 +71,10 @@ def _work_settings(owner: Plan | TaskSpec) -> dict[str, _Value]:
         values["budget_usd"] = _dollars(owner.budget)
     if owner.timeout_minutes is not None:
         values["timeout_minutes"] = owner.timeout_minutes
+    if owner.worker_tags:
+        values["worker_tags"] = owner.worker_tags
+    if owner.isolation:
+        values["isolation"] = owner.isolation
     if owner.checks:
         values["verification_commands"] = [_check(check) for check in owner.checks]
     return values

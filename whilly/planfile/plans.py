@@ -10,7 +10,14 @@ from whilly.planfile.references import check_references, check_targets
 from whilly.planfile.repositories import read_origin, read_repo_targets
 from whilly.planfile.schema import LONGEST_TIMEOUT_MINUTES, PLAN_KEYS
 from whilly.planfile.syntax import Unreal
-from whilly.planfile.tasks import check_plain_id, read_agent, read_review, read_task
+from whilly.planfile.tasks import (
+    check_plain_id,
+    read_agent,
+    read_isolation,
+    read_review,
+    read_task,
+    read_worker_tags,
+)
 from whilly.planfile.wrappers import Outline
 
 
@@ -36,6 +43,8 @@ def read_document(outline: Outline, findings: Findings) -> Plan:
         review=read_review(fields) or Review.NONE,
         origin=read_origin(fields),
         repo_targets=targets,
+        worker_tags=read_worker_tags(fields),
+        isolation=read_isolation(fields),
     )
 
 

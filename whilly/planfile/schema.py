@@ -7,6 +7,7 @@ and, with the case of words, more lenient.
 import json
 from typing import Any
 
+from whilly.core.capabilities import RUNGS
 from whilly.core.names import LONGEST, PATTERN
 from whilly.core.plan import Priority, Review, Status
 
@@ -19,6 +20,7 @@ REVIEWS = tuple(review.value for review in Review)
 LONGEST_TIMEOUT_MINUTES = 7 * 24 * 60
 LONGEST_CHECK_SECONDS = 24 * 60 * 60
 MOST_REPAIRS = 10
+MOST_TAGS = 16
 
 
 def json_schema() -> Schema:
@@ -77,14 +79,17 @@ def _checks(description: str) -> Schema:
     return {"type": ["array", "null"], "items": {"$ref": "#/$defs/check"}, "description": description}
 
 
-def _work_settings(*, left_out: str, money: str, checks: str) -> Schema:
+def _work_settings(*, left_out: str, money: str, checks: str, tags: str, any_rung: str) -> Schema:
     """What a plan sets for all of its tasks, and a task for itself."""
+    isolation = _word(f"The weakest isolation that the work may run in. Left out: {any_rung}.", RUNGS)
     review = _word(f"When a person is asked about the work. Left out: {left_out}.", REVIEWS)
     return {
         "agent": _optional(_text(f"The agent that does the work. Left out: {left_out}.")),
         "budget_usd": _budget(f"The most that {money} may spend, in dollars. Left out: no limit."),
         "timeout_minutes": _whole(f"How long one attempt may take. Left out: {left_out}.", 1, LONGEST_TIMEOUT_MINUTES),
         "review": {**_optional(review), "enum": [*review["enum"], None]},
+        "worker_tags": _texts(f"Tags that a worker must have to be given the work. {tags}", maxItems=MOST_TAGS),
+        "isolation": {**_optional(isolation), "enum": [*isolation["enum"], None]},
         "verification_commands": _checks(checks),
         "checks": _checks("Another name for verification_commands; only one of the two may be given."),
     }
@@ -159,6 +164,8 @@ _TASK = _object(
             left_out="the plan's",
             money="all attempts at this task together",
             checks="Checks of this task, beside the plan's.",
+            tags="In addition to the plan's.",
+            any_rung="the plan's",
         ),
     },
 )
@@ -180,6 +187,8 @@ _PLAN = _object(
             left_out="the worker's own",
             money="all tasks together",
             checks="Checks that decide about each task.",
+            tags="They hold for all tasks.",
+            any_rung="any",
         ),
     },
     anyOf=[{"required": ["project"]}, {"required": ["plan_id"]}],

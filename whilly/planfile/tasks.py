@@ -1,5 +1,6 @@
 """One task of a plan file. How tasks refer to each other is checked in `references`, when all of them are read."""
 
+from whilly.core.capabilities import RUNGS
 from whilly.core.names import check_id, id_from
 from whilly.core.plan import Priority, Review, Status, TaskSpec
 from whilly.planfile.checks import read_checks
@@ -7,7 +8,7 @@ from whilly.planfile.fields import Fields
 from whilly.planfile.findings import Findings
 from whilly.planfile.forbidden import has_forbidden_characters
 from whilly.planfile.problems import quoted
-from whilly.planfile.schema import LONGEST_TIMEOUT_MINUTES, TASK_KEYS
+from whilly.planfile.schema import LONGEST_TIMEOUT_MINUTES, MOST_TAGS, TASK_KEYS
 
 _NEEDED = {
     "id": '"TASK-1"',
@@ -19,6 +20,7 @@ _STATUSES = {status.lower(): status for status in Status}
 _STORED = frozenset({Status.PENDING, Status.DONE, Status.FAILED, Status.SKIPPED})
 _PRIORITIES = {priority.word: priority for priority in Priority}
 _REVIEWS = {review.value: review for review in Review}
+_RUNGS = {name: name for name in RUNGS}
 _LARGEST_VERSION = 2**63 - 1
 
 
@@ -43,6 +45,8 @@ def read_task(fields: Fields, findings: Findings) -> TaskSpec:
         timeout_minutes=fields.whole("timeout_minutes", 1, LONGEST_TIMEOUT_MINUTES),
         review=read_review(fields),
         checks=read_checks(fields),
+        worker_tags=read_worker_tags(fields),
+        isolation=read_isolation(fields),
     )
 
 
@@ -52,6 +56,24 @@ def read_agent(fields: Fields) -> str:
     if agent and (wrong := check_id(agent)):
         fields.problem("agent", f"The agent {quoted(agent)} {wrong}", "Write the name of an agent, such as claude.")
     return agent
+
+
+def read_worker_tags(fields: Fields) -> tuple[str, ...]:
+    """Tags, each once."""
+    tags = fields.texts("worker_tags")
+    for tag in tags:
+        if wrong := check_id(tag):
+            fields.problem(
+                "worker_tags", f"The tag {quoted(tag)} {wrong}", "Write a tag as workers have it, such as gpu."
+            )
+    if len(tags) > MOST_TAGS:
+        fields.problem("worker_tags", f"There are {len(tags)} tags, more than {MOST_TAGS}", "Ask for fewer.")
+    return tuple(dict.fromkeys(tags))
+
+
+def read_isolation(fields: Fields) -> str:
+    """A rung of the ladder; empty when the file does not say."""
+    return fields.choice("isolation", _RUNGS, "")
 
 
 def read_review(fields: Fields) -> Review | None:

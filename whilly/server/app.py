@@ -19,7 +19,7 @@ from whilly.server.errors import answer_to
 from whilly.server.guard import Guard
 from whilly.server.loops.repeat import repeat
 from whilly.server.route import Route, mounted
-from whilly.server.routes import control, events, health, login, metrics, plans, steering, tasks, work
+from whilly.server.routes import control, events, health, login, metrics, plans, presence, steering, tasks, work
 from whilly.server.streams import StreamLimits
 from whilly.store.database import Database
 
@@ -30,6 +30,7 @@ App = TypeVar("App", bound=Starlette)
 
 ROUTES: tuple[Route, ...] = (
     *work.ROUTES,
+    *presence.ROUTES,
     *plans.ROUTES,
     *tasks.ROUTES,
     *steering.ROUTES,
@@ -106,6 +107,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
             engine.sequencer.run(),
             engine.listener.run(),
             engine.live.run(),
+            engine.orders.run(),
             repeat("looking for lost workers", engine.sweep, asyncio.sleep),
             repeat("noting who is here", engine.note_workers, asyncio.sleep),
             repeat("waking those who wait", engine.look_again, asyncio.sleep),

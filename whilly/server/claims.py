@@ -6,6 +6,7 @@ import time
 from starlette.types import Receive
 
 from whilly.core.assignment import Assignment
+from whilly.operations.claim_tasks import Drained
 from whilly.operations.finish_attempts import release_attempt
 from whilly.server.engine import Engine
 from whilly.server.errors import Denied
@@ -30,7 +31,7 @@ class Claims:
         found, seen = await self._ask(worker, request)
         if found is not None or seconds == 0:
             return found
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         try:
             return await self._wait(worker, request, seen, time.monotonic() + seconds, gone)
         finally:
@@ -39,7 +40,7 @@ class Claims:
     async def _wait(
         self, worker: str, request: ClaimRequest, seen: int, until: float, gone: "asyncio.Task[None]"
     ) -> Assignment | None:
-        line = (request.plan, request.agents)
+        line = (request.plan, (request.agents, request.tags, request.isolation))
         while True:
             parked = asyncio.create_task(self._engine.wakeups.wait(line, seen, until - time.monotonic()))
             try:
@@ -68,6 +69,8 @@ class Claims:
         began = time.monotonic()
         try:
             found = await asyncio.shield(asked)
+        except Drained:
+            return None, seen
         except asyncio.CancelledError:
             asked.add_done_callback(self._nobody_waits)
             raise
@@ -94,6 +97,7 @@ class Claims:
         await asyncio.gather(*self._giving_back, return_exceptions=True)
 
 
-async def _disconnected(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
+    """Return when the client is gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

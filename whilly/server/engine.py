@@ -24,6 +24,7 @@ from whilly.server.live import LiveEvents
 from whilly.server.loops.listener import Listener
 from whilly.server.loops.sequencer import Sequencer
 from whilly.server.metrics import Metrics
+from whilly.server.orders import OrdersDesk
 from whilly.server.ownership import Ownership
 from whilly.server.timings import Timings
 from whilly.server.wakeups import Wakeups
@@ -56,6 +57,7 @@ class Engine:
         self.metrics = Metrics(database, self.timings)
         self.ownership = Ownership(database)
         self.wakeups = Wakeups()
+        self.orders = OrdersDesk(database)
         self.live = LiveEvents(database)
         self.sequencer = Sequencer(database, self.live.look)
         self.listener = Listener(database.url, self._heard)
@@ -101,6 +103,7 @@ class Engine:
     def close(self) -> None:
         """Let go of everybody who waits or watches, so that the server can end."""
         self.wakeups.close()
+        self.orders.close()
         self.live.close()
         if self._hint is not None:
             self._hint.cancel()
@@ -108,6 +111,7 @@ class Engine:
     def _heard(self) -> None:
         """Another process, or this one, numbered events; what happened may concern anybody."""
         self.live.look()
+        self.orders.look()
         if self.wakeups and self._hint is None:
             self._hint = asyncio.get_running_loop().call_later(HEED_HINTS_EVERY, self._heed)
 

@@ -10,13 +10,16 @@ from starlette.responses import Response
 
 from whilly.core.errors import (
     ConflictingReport,
+    IdentityInUse,
     IllegalTransition,
     LeaseLost,
     PlanRejected,
     Refused,
     SchemaMismatch,
+    Superseded,
     UnknownPlan,
     UnknownTask,
+    UnknownWorker,
     WhillyError,
 )
 from whilly.store.database import AWAY
@@ -32,6 +35,9 @@ STATUS: dict[type[WhillyError], int] = {
     IllegalTransition: 409,
     LeaseLost: 409,
     ConflictingReport: 409,
+    IdentityInUse: 409,
+    Superseded: 409,
+    UnknownWorker: 404,
     Refused: 409,
     SchemaMismatch: 503,
 }

@@ -8,10 +8,10 @@ so a thousand idle workers cost no more than a few statements, and a thousand ne
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
-Line = tuple[str, tuple[str, ...]]
-"""Those who wait for the same: a plan and the agents they can run."""
+Line = tuple[str, Hashable]
+"""Those who wait for the same: a plan, and what they can do."""
 
 AT_ONCE = 8
 """How many of a line one wake-up rouses."""

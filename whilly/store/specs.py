@@ -42,4 +42,6 @@ def plan_from(row: Any, specs: tuple[TaskSpec, ...]) -> Plan:
         review=Review(row["review"]),
         origin=from_json(Origin, row["origin"]) if row["origin"] else None,
         repo_targets=from_json(tuple[RepoTarget, ...], row["repo_targets"]),
+        worker_tags=tuple(row["worker_tags"]),
+        isolation=row["isolation"],
     )

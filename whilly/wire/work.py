@@ -18,6 +18,12 @@ class ClaimRequest:
     """Agents this worker can run; the first is its default, for tasks that name none."""
     wait_seconds: float = 0
     """How long the control plane may hold the request open when there is nothing to do; at most 30."""
+    tags: tuple[str, ...] = ()
+    """What this worker is tagged with: tasks may ask for tags."""
+    isolation: str = "clone"
+    """The rung of `core.capabilities.RUNGS` on which it works: tasks may ask for a higher one."""
+    session: int = 0
+    """Which of the processes with this worker's identity asks, by the answer to its `Presence`; 0: it never said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ async def decide(engine: Engine, plan: str, task: str, decision: str, by: str, w
     match decision:
         case "cancel":
             status = await cancel_task(engine.database, plan, task, by)
+            engine.orders.look()
         case "retry":
             status = await retry_task(engine.database, plan, task, by)
         case "skip":

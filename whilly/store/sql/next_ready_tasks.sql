@@ -1,4 +1,5 @@
--- At most $2 tasks of plan $1 that may start now, best first, locked; tasks already held by the claims $4 come with them.
+-- At most $2 tasks of plan $1 that a worker with the agents $3, the tags $5 and the isolation $6 may start now, best
+-- first, locked; tasks already held by the claims $4 come with them.
 -- The CTE is materialized: inlined into a join, LIMIT with SKIP LOCKED can lock more rows than it returns. All columns
 -- come from the row that was locked: read again from the table they would be those of before the wait for the lock.
 with candidate as materialized (
@@ -16,6 +17,8 @@ with candidate as materialized (
         and t.unmet = 0
         and (t.parked_until is null or t.parked_until <= clock_timestamp())
         and (t.agent = '' or t.agent = any($3::text[]))
+        and t.isolation_rung <= $6
+        and t.worker_tags <@ $5::text[]
         and (t.review <> 'before' or t.approved)
         and (t.budget_micros is null or t.spent_micros < t.budget_micros)
         and (

@@ -1,11 +1,15 @@
--- How far plan $1 is, as a worker with the agents $2 sees it.
+-- How far plan $1 is, as a worker with the agents $2, the tags $3 and the isolation $4 sees it.
 select
     count(*) filter (where t.claim_id is not null) as running,
     count(*) filter (where r.ready and r.served and not r.spent_up and not r.parked) as ready,
     count(*) filter (where r.ready and r.served and not r.spent_up and r.parked) as parked,
     min(t.parked_until) filter (where r.ready and r.served and not r.spent_up and r.parked) as parked_until,
     count(*) filter (where r.ready and not r.served) as unserved,
-    min(t.agent) filter (where r.ready and not r.served) as unserved_agent,
+    min(t.agent) filter (where r.ready and not r.served and t.agent <> '' and t.agent <> all($2::text[]))
+        as unserved_agent,
+    min(array_to_string(t.worker_tags, ', ')) filter (where r.ready and not t.worker_tags <@ $3::text[])
+        as unserved_tags,
+    max(t.isolation_rung) filter (where r.ready and t.isolation_rung > $4) as unserved_rung,
     count(*) filter (where r.ready and r.served and r.spent_up) as spent_up,
     count(*) filter (where t.status = 'PENDING') as pending,
     count(*) filter (where t.status = 'HUMAN_LOOP') as waiting_for_person,
@@ -26,7 +30,8 @@ left join tasks t on t.plan_id = p.id
 left join lateral (
     select
         t.status = 'PENDING' and t.unmet = 0 as ready,
-        t.agent = '' or t.agent = any($2::text[]) as served,
+        (t.agent = '' or t.agent = any($2::text[])) and t.worker_tags <@ $3::text[] and t.isolation_rung <= $4
+            as served,
         coalesce(t.spent_micros >= t.budget_micros, false) as spent_up,
         coalesce(t.parked_until > clock_timestamp(), false) as parked
 ) r on true
