@@ -1,9 +1,13 @@
-"""One row of the route table: the way in, who may take it, and what goes in and out."""
+"""One row of the route table: the way in, who may take it, and what goes in and out.
+
+The OpenAPI document, the reference in `docs/` and the tests of who may do what are made from these rows.
+"""
 
 import functools
+import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -13,13 +17,17 @@ from starlette.routing import Route as StarletteRoute
 
 from whilly.server.auth import Access, Allowed, admitted
 from whilly.server.errors import Denied, answer_to
+from whilly.server.negotiation import check_protocol
+from whilly.server.query import Parameter
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+Measured = Callable[[str, str, int, float], None]
+"""Gets the pattern of the address, the method, the status and the seconds until the answer began."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A way in. There is none without a word on who may take it."""
+    """A way in. There is none without a word on who may take it; its endpoint's docstring says what it does."""
 
     method: str
     path: str
@@ -30,10 +38,40 @@ class Route:
     """Type of the JSON that is sent; None: no body, or a form."""
     gives: Any = None
     """Type of the JSON that comes back; None: none, or not JSON."""
+    query: tuple[Parameter, ...] = ()
+    """What may stand after the `?`, or in a header."""
+    vital: bool = False
+    """Keeps attempts alive and results safe: passes when everything else is slow."""
+    form: Mapping[str, str] = field(default_factory=dict)
+    """Fields of a posted form, with what they mean."""
+    status: int = 200
+    """Of the answer when all went well; one without content is 204."""
+    media: str = ""
+    """Media type of an answer that is not JSON."""
+    or_nothing: bool = False
+    """It may also answer 204: there was nothing."""
+    also: Mapping[int, str] = field(default_factory=dict)
+    """Other statuses that come with an answer of the usual type, and what they mean."""
 
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return (inspect.getdoc(self.endpoint) or "").partition("\n")[0]
 
-Measured = Callable[[str, str, int, float], None]
-"""Takes the pattern of the address, the method, the status of the answer and the seconds until it began."""
+    @property
+    def description(self) -> str:
+        """All that is said about it."""
+        return inspect.getdoc(self.endpoint) or ""
+
+    @property
+    def resource(self) -> str:
+        """The group it belongs to."""
+        return self.endpoint.__module__.rpartition(".")[2]
+
+    @property
+    def success(self) -> int:
+        """The status when all went well."""
+        return self.status if self.gives is not None or self.media or self.status != 200 else 204
 
 
 def mounted(
@@ -41,31 +79,39 @@ def mounted(
 ) -> list[BaseRoute]:
     """The table as the application takes it. Each route knows its caller, and answers every error as a problem.
 
-    `stranger` answers browsers that are not logged in.
+    `stranger` answers browsers that are not logged in; `measured` hears of every request that was answered.
     """
     return [
-        StarletteRoute(route.path, _guarded(route, access, stranger, measured), methods=[route.method])
+        StarletteRoute(route.path, _timed(route, _guarded(route, access, stranger), measured), methods=[route.method])
         for route in routes
     ]
 
 
-def _guarded(route: Route, access: Access, stranger: Callable[[Request], Response], measured: Measured) -> Endpoint:
+def _guarded(route: Route, access: Access, stranger: Callable[[Request], Response]) -> Endpoint:
     @functools.wraps(route.endpoint)
     async def guarded(request: Request) -> Response:
-        began = time.monotonic()
         try:
+            check_protocol(request.headers)
             if route.allowed is not None:
                 request.state.caller = admitted(request, await access.caller(request), route.allowed)
-            response = await route.endpoint(request)
+            return await route.endpoint(request)
         except Exception as error:
             if isinstance(error, Denied) and error.problem.status == 401 and _wants_a_page(request):
-                response = stranger(request)
-            else:
-                response = answer_to(error)
+                return stranger(request)
+            return answer_to(error)
+
+    return guarded
+
+
+def _timed(route: Route, endpoint: Endpoint, measured: Measured) -> Endpoint:
+    @functools.wraps(route.endpoint)
+    async def timed(request: Request) -> Response:
+        began = time.monotonic()
+        response = await endpoint(request)
         measured(route.path, route.method, response.status_code, time.monotonic() - began)
         return response
 
-    return guarded
+    return timed
 
 
 def _wants_a_page(request: Request) -> bool:

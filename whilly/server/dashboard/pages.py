@@ -15,14 +15,26 @@ from whilly.server.dashboard.present import MOST_ROWS, ROWS
 from whilly.server.dashboard.rendering import Trusted, assets, bare_page, render
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
-from whilly.server.query import number, text
+from whilly.server.query import Number, Word
 from whilly.server.route import Route
 from whilly.server.routes.steering import decide
+
+HTML = "text/html"
+PLAN_FORM = {"decision": "`pause` or `resume`."}
+TASK_FORM = {
+    "decision": "`cancel`, `retry`, `skip`, `approved`, `rejected` or `changes_requested`.",
+    "words": "The reason or the comment.",
+}
+AFTER = {303: "Done; the page shows what came of it."}
+
+PLAN = Word("plan", "Show this plan; without it the newest one.")
+FRAGMENT = Word("fragment", "`board`: only the part of the page that changes.")
+ROWS_SHOWN = Number("rows", "How many tasks to show.", ROWS, least=1, most=MOST_ROWS)
 
 
 async def index(request: Request) -> Response:
     """The plan named by `?plan=`, or the newest one. `?fragment=board` gives the part that changes."""
-    plan = text(request, "plan")
+    plan = PLAN.of(request)
     board = await _board(request, plan)
     if plan is not None and board.page.plan is None:
         raise UnknownPlan(plan)
@@ -81,11 +93,11 @@ def stranger(request: Request) -> Response:
 
 async def _board(request: Request, plan: str | None) -> Board:
     boards: Boards = request.app.state.boards
-    return await boards.of(plan, number(request, "rows", ROWS, least=1, most=MOST_ROWS))
+    return await boards.of(plan, ROWS_SHOWN.of(request))
 
 
 def _shown(request: Request, board: Board) -> Response:
-    if text(request, "fragment") is not None or "hx-request" in request.headers:
+    if FRAGMENT.of(request) is not None or "hx-request" in request.headers:
         return HTMLResponse(board.html)
     return HTMLResponse(render("page.html", board=board.page, content=Trusted(board.html)))
 
@@ -101,8 +113,17 @@ async def _after_action(request: Request, plan: str, notice: str) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/", index, PEOPLE),
-    Route("POST", "/plans/{plan}", act_on_plan, PEOPLE),
-    Route("POST", "/plans/{plan}/tasks/{task}", act_on_task, PEOPLE),
-    Route("GET", "/static/{name}", static, PEOPLE),
+    Route("GET", "/", index, PEOPLE, query=(PLAN, FRAGMENT, ROWS_SHOWN), media=HTML),
+    Route("POST", "/plans/{plan}", act_on_plan, PEOPLE, query=(ROWS_SHOWN,), media=HTML, form=PLAN_FORM, also=AFTER),
+    Route(
+        "POST",
+        "/plans/{plan}/tasks/{task}",
+        act_on_task,
+        PEOPLE,
+        query=(ROWS_SHOWN,),
+        media=HTML,
+        form=TASK_FORM,
+        also=AFTER,
+    ),
+    Route("GET", "/static/{name}", static, PEOPLE, media="*/*"),
 )

@@ -10,13 +10,15 @@ from whilly.server.bodies import answer
 from whilly.server.engine import engine_of
 from whilly.server.route import Route
 from whilly.store.database import AWAY
+from whilly.wire.health import Alive, Health
 
 PROBE_LIMIT = 2.0
+UNREADY = {503: "It cannot work at the moment."}
 
 
 async def live(_request: Request) -> Response:
     """The process answers; that is all this says."""
-    return answer({"status": "ok"})
+    return answer(Alive("ok"))
 
 
 async def ready(request: Request) -> Response:
@@ -39,18 +41,15 @@ async def _health(request: Request) -> Response:
     except AWAY:
         depth = None
     fine = depth is not None and engine.listener.connected
-    told: dict[str, object] = {"status": "ok" if fine else "unavailable"}
+    status = "ok" if fine else "unavailable"
+    told: Alive = Alive(status)
     if caller is not None:
-        told |= {
-            "db_reachable": depth is not None,
-            "listener_connected": engine.listener.connected,
-            "queue_depth": depth or 0,
-        }
+        told = Health(status, depth is not None, engine.listener.connected, depth or 0)
     return answer(told, 200 if fine else 503)
 
 
 ROUTES = (
-    Route("GET", "/health/live", live, EVERYBODY, gives=dict),
-    Route("GET", "/health/ready", ready, EVERYBODY, gives=dict),
-    Route("GET", "/health", health, EVERYBODY, gives=dict),
+    Route("GET", "/health/live", live, EVERYBODY, gives=Alive, vital=True),
+    Route("GET", "/health/ready", ready, EVERYBODY, gives=Health, vital=True, also=UNREADY),
+    Route("GET", "/health", health, EVERYBODY, gives=Health, vital=True, also=UNREADY),
 )

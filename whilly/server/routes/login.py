@@ -11,6 +11,8 @@ from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.route import Route
 
+GONE = {410: "The link was used already, or is too old."}
+
 
 async def login(request: Request) -> Response:
     """Turn the one-time code into a session's cookie."""
@@ -48,6 +50,6 @@ async def logout(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/login/{code}", login, EVERYBODY),
-    Route("POST", "/logout", logout, PEOPLE),
+    Route("GET", "/login/{code}", login, EVERYBODY, media="text/html", also=GONE),
+    Route("POST", "/logout", logout, PEOPLE, status=303),
 )

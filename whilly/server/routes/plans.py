@@ -9,13 +9,15 @@ from whilly.server.auth import KNOWN, PEOPLE, admit_to_plan
 from whilly.server.bodies import answer
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.route import Route
-from whilly.server.told import told_attempt, told_plan, told_summary, told_task
+from whilly.server.told import told_plan, told_summary, told_task, told_why
+from whilly.wire.plans import PlanList, PlanTold
+from whilly.wire.tasks import TaskTold, WhyTold
 
 
 async def plans(request: Request) -> Response:
     """All plans, newest first."""
     found = await list_plans(engine_of(request).database)
-    return answer({"plans": [told_summary(summary) for summary in found]})
+    return answer(PlanList(tuple(told_summary(summary) for summary in found)))
 
 
 async def plan(request: Request) -> Response:
@@ -30,14 +32,14 @@ async def task(request: Request) -> Response:
     """One task with all its attempts."""
     path = request.path_params
     detail = await task_detail(engine_of(request).database, path["plan"], path["task"])
-    return answer({**told_task(detail.view), "history": [told_attempt(attempt) for attempt in detail.attempts]})
+    return answer(told_task(detail))
 
 
 async def why(request: Request) -> Response:
     """Why a task is where it is, and what would change it."""
     path = request.path_params
     view = await task_view(engine_of(request).database, path["plan"], path["task"])
-    return answer(view.why)
+    return answer(told_why(view.why))
 
 
 async def attempt_transcript(request: Request) -> Response:
@@ -51,9 +53,9 @@ async def attempt_transcript(request: Request) -> Response:
 _TASK = "/api/v1/plans/{plan}/tasks/{task}"
 
 ROUTES = (
-    Route("GET", "/api/v1/plans", plans, PEOPLE, gives=dict),
-    Route("GET", "/api/v1/plans/{plan}", plan, KNOWN, gives=dict),
-    Route("GET", _TASK, task, PEOPLE, gives=dict),
-    Route("GET", f"{_TASK}/why", why, PEOPLE, gives=dict),
-    Route("GET", f"{_TASK}/attempts/{{epoch:int}}/transcript", attempt_transcript, PEOPLE),
+    Route("GET", "/api/v1/plans", plans, PEOPLE, gives=PlanList),
+    Route("GET", "/api/v1/plans/{plan}", plan, KNOWN, gives=PlanTold),
+    Route("GET", _TASK, task, PEOPLE, gives=TaskTold),
+    Route("GET", f"{_TASK}/why", why, PEOPLE, gives=WhyTold),
+    Route("GET", f"{_TASK}/attempts/{{epoch:int}}/transcript", attempt_transcript, PEOPLE, media="text/plain"),
 )

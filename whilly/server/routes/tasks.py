@@ -13,28 +13,29 @@ from whilly.server.auth import KNOWN, admit_to_plan
 from whilly.server.bodies import answer
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
-from whilly.server.query import number, text
+from whilly.server.query import Number, Word
 from whilly.server.route import Route
 from whilly.server.told import told_listed
+from whilly.wire.tasks import TaskList
 
-DEFAULT_LIMIT = 100
-LARGEST_LIMIT = 500
+PLAN = Word("plan_id", "The plan.", required=True)
+STATUS = Word("status", "Only tasks of this status.", choices=tuple(status.value for status in Status))
+LIMIT = Number("limit", "How many tasks at most.", 100, least=1, most=500)
+CURSOR = Word("cursor", "`next_cursor` of the page before.")
 
 
 async def tasks(request: Request) -> Response:
     """Tasks by priority and id. `next_cursor` leads to the next page, also when tasks were added meanwhile."""
-    plan = text(request, "plan_id")
-    if plan is None:
-        raise Denied(400, "bad_plan_id", "Name a plan: `?plan_id=…`.")
+    plan = PLAN.needed(request)
     admit_to_plan(caller_of(request), plan)
-    limit = number(request, "limit", DEFAULT_LIMIT, least=1, most=LARGEST_LIMIT)
-    after = _place(text(request, "cursor"))
-    status = _status(text(request, "status"))
-    page = await read_task_page(engine_of(request).database, plan, status=status, after=after, limit=limit + 1)
+    limit, after, status = LIMIT.of(request), _place(CURSOR.of(request)), STATUS.of(request)
+    page = await read_task_page(
+        engine_of(request).database, plan, status=Status(status) if status else None, after=after, limit=limit + 1
+    )
     more = len(page) > limit
     page = page[:limit]
     cursor = cursor_of((page[-1].priority.value, page[-1].task.id)) if more else None
-    return answer({"tasks": [told_listed(listed) for listed in page], "next_cursor": cursor})
+    return answer(TaskList(tuple(told_listed(listed) for listed in page), cursor))
 
 
 def cursor_of(place: Place) -> str:
@@ -56,14 +57,4 @@ def _place(cursor: str | None) -> Place:
             raise Denied(400, "bad_cursor", "This cursor is not one of ours; start again without it.")
 
 
-def _status(word: str | None) -> Status | None:
-    if word is None:
-        return None
-    try:
-        return Status(word)
-    except ValueError:
-        known = ", ".join(status.value for status in Status)
-        raise Denied(400, "bad_status", f"A status is one of {known}.") from None
-
-
-ROUTES = (Route("GET", "/api/v1/tasks", tasks, KNOWN, gives=dict),)
+ROUTES = (Route("GET", "/api/v1/tasks", tasks, KNOWN, gives=TaskList, query=(PLAN, STATUS, LIMIT, CURSOR)),)

@@ -106,11 +106,11 @@ def _attempt(request: Request) -> AttemptKey:
 _PATH = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
 
 ROUTES = (
-    Route("POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment),
-    Route("POST", f"{_PATH}/start", start, WORKERS, body=Start),
-    Route("POST", f"{_PATH}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer),
+    Route("POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment, or_nothing=True),
+    Route("POST", f"{_PATH}/start", start, WORKERS, body=Start, vital=True),
+    Route("POST", f"{_PATH}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer, vital=True),
     Route("POST", f"{_PATH}/events", events, WORKERS, body=list[AttemptEvent]),
     Route("POST", f"{_PATH}/transcript", transcript, WORKERS, body=list[TranscriptChunk]),
-    Route("POST", f"{_PATH}/finish", finish, WORKERS, body=Report, gives=FinishAnswer),
-    Route("POST", f"{_PATH}/release", release, WORKERS, body=Release, gives=FinishAnswer),
+    Route("POST", f"{_PATH}/finish", finish, WORKERS, body=Report, gives=FinishAnswer, vital=True),
+    Route("POST", f"{_PATH}/release", release, WORKERS, body=Release, gives=FinishAnswer, vital=True),
 )
