@@ -16,7 +16,8 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "without it an embedded one runs in the data folder",
         "WHILLY_DATA_DIR": "the folder of the embedded PostgreSQL and of what workers keep; "
         "without it the platform's folder for this user's data",
-        "WHILLY_LOG_DIR": "the folder in which Whilly keeps `whilly.log`, about its own work; without it there is none",
+        "WHILLY_LOG_DIR": "the folder in which Whilly keeps `whilly.log`, about its own work, and "
+        "`whilly_events.jsonl`, a copy of the log of events; without it there are none",
         "WHILLY_METRICS_TOKEN": "the bearer that may read `/metrics`; without it only tokens of kind metrics may",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
         "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",

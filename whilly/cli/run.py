@@ -143,6 +143,7 @@ async def _work(
 ) -> int:
     import platform
 
+    from whilly.cli.mirror import mirror_of
     from whilly.cli.run_end import judge_run
     from whilly.cli.run_view import run_view
     from whilly.cli.session import no_terminal_after
@@ -165,7 +166,9 @@ async def _work(
     registration = Registration(platform.node(), tuple(runners))
     async with (
         run_view(database, wanted.plan, live=sys.stdout.isatty()) as view,
-        control_plane_here(database, worker, registration, plan=wanted.plan) as here,
+        control_plane_here(
+            database, worker, registration, plan=wanted.plan, mirror=mirror_of(settings, database, view.say)
+        ) as here,
     ):
 
         def tell(sentence: str) -> None:

@@ -17,6 +17,7 @@ from whilly.server.dashboard.boards import Boards
 from whilly.server.engine import Engine, Timing
 from whilly.server.errors import answer_to
 from whilly.server.guard import Guard
+from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.repeat import repeat
 from whilly.server.route import Route, mounted
 from whilly.server.routes import control, events, health, login, metrics, plans, presence, steering, tasks, work
@@ -52,10 +53,12 @@ def create_app(
     timing: Timing | None = None,
     hosts: Iterable[str] = (),
     metrics_token: str | None = None,
+    mirror: Mirror | None = None,
 ) -> "FastAPI":
     """The control plane on an open database. `hosts`: names it answers to besides those of the loopback.
 
-    `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does.
+    `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does. `mirror` is kept up
+    to date as long as the application runs.
     """
     from fastapi import FastAPI
 
@@ -67,12 +70,12 @@ def create_app(
         redoc_url=None,
         openapi_url=None,
     )
-    return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token)
+    return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token, mirror=mirror)
 
 
-def create_inner_app(database: Database, *, timing: Timing | None = None) -> Starlette:
+def create_inner_app(database: Database, *, timing: Timing | None = None, mirror: Mirror | None = None) -> Starlette:
     """The same for a command that runs it in its own process, and so without the import of FastAPI (0.13 s)."""
-    return wired(Starlette(lifespan=_lifespan), database, timing=timing)
+    return wired(Starlette(lifespan=_lifespan), database, timing=timing, mirror=mirror)
 
 
 def wired(
@@ -82,9 +85,10 @@ def wired(
     timing: Timing | None = None,
     hosts: Iterable[str] = (),
     metrics_token: str | None = None,
+    mirror: Mirror | None = None,
 ) -> App:
     """Put the control plane into an application."""
-    engine = Engine(database, timing or Timing(), metrics_token=metrics_token)
+    engine = Engine(database, timing or Timing(), metrics_token=metrics_token, mirror=mirror)
     app.state.engine = engine
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
@@ -112,17 +116,18 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
             repeat("noting who is here", engine.note_workers, asyncio.sleep),
             repeat("waking those who wait", engine.look_again, asyncio.sleep),
             repeat("adding up durations", engine.timings.save, asyncio.sleep),
+            *([engine.mirror.run()] if engine.mirror is not None else []),
         )
     ]
     try:
         yield
     finally:
         engine.close()
-        last = (claims.settle(), engine.timings.close())
-        await asyncio.wait([asyncio.create_task(each) for each in last], timeout=CLOSING_SECONDS / 2)
-        for loop in loops:
-            loop.cancel()
-        await asyncio.wait(loops, timeout=CLOSING_SECONDS / 2)
+        last = [asyncio.create_task(each) for each in (claims.settle(), engine.timings.close(), engine.end_mirror())]
+        await asyncio.wait(last, timeout=CLOSING_SECONDS / 2)
+        for task in (*last, *loops):
+            task.cancel()
+        await asyncio.wait((*last, *loops), timeout=CLOSING_SECONDS / 2)
 
 
 async def _no_such_way_in(_request: Request, error: Exception) -> Response:

@@ -1,6 +1,7 @@
 """What all requests share: the database, batched work, those who wait, and those who watch."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,14 +23,17 @@ from whilly.operations.sweep_leases import sweep_leases
 from whilly.server.auth import Access
 from whilly.server.live import LiveEvents
 from whilly.server.loops.listener import Listener
+from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.sequencer import Sequencer
 from whilly.server.metrics import Metrics
 from whilly.server.orders import OrdersDesk
 from whilly.server.ownership import Ownership
 from whilly.server.timings import Timings
 from whilly.server.wakeups import Wakeups
-from whilly.store.database import Database
+from whilly.store.database import AWAY, Database
 from whilly.wire.work import FinishAnswer, HeartbeatAnswer
+
+log = logging.getLogger(__name__)
 
 SWEEP_EVERY: Final = 5.0
 LOOK_AGAIN_EVERY: Final = 1.0
@@ -49,7 +53,9 @@ class Timing:
 class Engine:
     """One control plane process."""
 
-    def __init__(self, database: Database, timing: Timing, *, metrics_token: str | None = None) -> None:
+    def __init__(
+        self, database: Database, timing: Timing, *, metrics_token: str | None = None, mirror: Mirror | None = None
+    ) -> None:
         self.database = database
         self.timing = timing
         self.access = Access(database, metrics_token)
@@ -59,7 +65,8 @@ class Engine:
         self.wakeups = Wakeups()
         self.orders = OrdersDesk(database)
         self.live = LiveEvents(database)
-        self.sequencer = Sequencer(database, self.live.look)
+        self.mirror = mirror
+        self.sequencer = Sequencer(database, self._look)
         self.listener = Listener(database.url, self._heard)
         self._here: set[str] = set()
         self._hint: asyncio.TimerHandle | None = None
@@ -108,12 +115,27 @@ class Engine:
         if self._hint is not None:
             self._hint.cancel()
 
+    async def end_mirror(self) -> None:
+        """Bring the mirror up to date for the last time."""
+        if self.mirror is None:
+            return
+        try:
+            await self.sequencer.catch_up()
+        except AWAY as failure:
+            log.info("the last events were not numbered: %s", failure)
+        await self.mirror.finish()
+
     def _heard(self) -> None:
         """Another process, or this one, numbered events; what happened may concern anybody."""
-        self.live.look()
+        self._look()
         self.orders.look()
         if self.wakeups and self._hint is None:
             self._hint = asyncio.get_running_loop().call_later(HEED_HINTS_EVERY, self._heed)
+
+    def _look(self) -> None:
+        self.live.look()
+        if self.mirror is not None:
+            self.mirror.look()
 
     def _heed(self) -> None:
         self._hint = None

@@ -15,6 +15,7 @@ from whilly.operations.register_worker import register_worker, sign_off_worker
 from whilly.operations.revoke_token import revoke_token
 from whilly.server.app import create_inner_app
 from whilly.server.engine import Engine, Timing
+from whilly.server.loops.mirror import Mirror
 from whilly.store.database import Database
 from whilly.wire.work import Registration
 
@@ -45,12 +46,13 @@ async def control_plane_here(
     *,
     plan: str | None = None,
     timing: Timing | None = None,
+    mirror: Mirror | None = None,
 ) -> AsyncIterator[ControlPlaneHere]:
     """Run a control plane and enter a worker that claims tasks of `plan` (None: of any).
 
-    It may speak about all plans: the reports that it still owes are of any.
+    It may speak about all plans: the reports that it still owes are of any. `mirror` is kept up to date meanwhile.
     """
-    app = create_inner_app(database, timing=timing)
+    app = create_inner_app(database, timing=timing, mirror=mirror)
     async with app.router.lifespan_context(app):
         await register_worker(database, worker, registration, plan=plan)
         token = await issue_token(

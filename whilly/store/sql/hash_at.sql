@@ -1,0 +1,2 @@
+-- The hash of the event at position $1.
+select hash from event_log where position = $1
