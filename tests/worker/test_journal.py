@@ -90,26 +90,8 @@ def test_a_journal_that_was_never_written_is_empty(tmp_path: Path) -> None:
     assert journal(tmp_path).due() == []
 
 
-def test_an_attempt_that_was_begun_and_never_ended_is_abandoned(tmp_path: Path) -> None:
-    key, other = entry("T-1").key, entry("T-2").key
-    earlier = journal(tmp_path)
-    earlier.begin(key)
-    earlier.begin(other)
-    earlier.end(other)
-    assert journal(tmp_path).abandoned() == [key]
-    assert journal(tmp_path, "http://two.example").abandoned() == []
-
-
-def test_a_note_that_was_cut_off_is_forgotten(tmp_path: Path) -> None:
+def test_a_folder_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
     kept = journal(tmp_path)
-    kept.begin(entry().key)
-    (note,) = kept.folder.glob("*.open")
-    note.write_bytes(note.read_bytes()[:10])
-    assert kept.abandoned() == []
-    assert not note.exists()
-
-
-def test_where_nothing_can_be_written_an_attempt_begins_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "state").write_text("a file where the folder should be", encoding="utf-8")
-    journal(tmp_path).begin(entry().key)
-    assert journal(tmp_path).abandoned() == []
+    kept.folder.mkdir(parents=True, mode=0o755)
+    kept.keep(entry())
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (kept.folder, kept.folder.parent)] == [0o700, 0o700]

@@ -91,6 +91,10 @@ class Workshop:
         await until(lambda: path.exists() and path.read_text(encoding="utf-8"), f"{path} is written; {self.said}")
         return path.read_text(encoding="utf-8").strip()
 
+    async def appears_at_all(self, path: Path) -> None:
+        """Wait until a script has made a file."""
+        await until(path.exists, f"{path} is there; {self.said}")
+
     async def _settled(self, plan: str) -> bool:
         async with self.room.database.connection() as connection:
             query = "select count(*) from tasks where plan_id = $1 and status <> all($2)"

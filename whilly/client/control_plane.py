@@ -15,6 +15,7 @@ from whilly.client.errors import Unreachable
 from whilly.core.assignment import Assignment, AttemptKey
 from whilly.core.evidence import Report
 from whilly.wire.codec import decode, encode
+from whilly.wire.presence import Admission, Farewell, Orders, OrdersRequest, Presence
 from whilly.wire.protocol import BASE_PATH
 from whilly.wire.work import (
     AttemptEvent,
@@ -50,6 +51,24 @@ class ControlPlane:
         self._http = http
         self._back_off = back_off or BackOff()
         self._try_seconds = try_seconds
+
+    async def introduce(self, presence: Presence, *, within: float = 0) -> Admission:
+        """Begin to work under the identity of the token, or bring news of it."""
+        path = f"{BASE_PATH}/presence"
+        admission = await self._ask("presence", path, presence, within, try_seconds=self._try_seconds, kind=Admission)
+        if admission is None:
+            raise Unreachable("presence", "it answered without the value that was asked for")
+        return admission
+
+    async def farewell(self, farewell: Farewell, *, within: float = 0) -> None:
+        """Say that the process ends."""
+        path = f"{BASE_PATH}/presence/end"
+        await self._ask("farewell", path, farewell, within, try_seconds=self._try_seconds, kind=None)
+
+    async def orders(self, request: OrdersRequest, *, within: float = 0) -> Orders | None:
+        """What is wanted of the attempts of this process; None when nothing was for as long as the request waited."""
+        seconds = self._try_seconds + request.wait_seconds
+        return await self._ask("orders", f"{BASE_PATH}/orders", request, within, try_seconds=seconds, kind=Orders)
 
     async def claim(self, request: ClaimRequest, *, within: float = 0) -> Assignment | None:
         """A task to work on; None when there is nothing to do for as long as the request said to wait."""

@@ -60,7 +60,7 @@ async def _admit(tx: Transaction, worker: str, presence: Presence, plan: str | N
 
 
 def _refuse_second(row: Any, presence: Presence) -> None:
-    gone = not row["incarnation"] or row["incarnation"] == presence.previous or not _may_be_at_work(row)
+    gone = not row["incarnation"] or row["incarnation"] in presence.previous or not _may_be_at_work(row)
     if gone or presence.take_over:
         return
     raise IdentityInUse(row["id"], row["hostname"], in_words(max(row["silent_seconds"], 0)))

@@ -22,8 +22,8 @@ class Presence:
     """Where its workspaces lie."""
     state: str = ""
     """Why it claims nothing, in one sentence; empty: it does."""
-    previous: str = ""
-    """The incarnation of the process before it, which is known to be dead: both had the same locked folder."""
+    previous: tuple[str, ...] = ()
+    """Incarnations of processes before it that are known to be dead: all had the same locked folder."""
     take_over: bool = False
     """Take the identity from a process that may still be at work."""
     session: int = 0

@@ -18,6 +18,7 @@ from whilly.worker.contact import Contact
 from whilly.worker.delivery import Delivery
 from whilly.worker.equipment import Equipment
 from whilly.worker.interrupt import Interrupted, unless
+from whilly.worker.orders import Orders
 from whilly.worker.place import Place
 from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
@@ -53,10 +54,12 @@ class Attempt:
         roster: Roster,
         delivery: Delivery,
         *,
+        orders: Orders,
         claimed_at: float,
         note: Callable[[str], None],
     ) -> None:
         """`claimed_at`: when the claim was sent, by `clock.now`. `note` takes sentences that may repeat themselves."""
+        self._orders = orders
         self._assignment = assignment
         self._equipment = equipment
         self._roster = roster
@@ -68,6 +71,10 @@ class Attempt:
 
     async def run(self, stop: Stop) -> Ended:
         """Work until the report is answered, or kept for later. Cancelling it ends the agent at once."""
+        with self._orders.reaching(self._assignment.key, self._contact.halt):
+            return await self._run(stop)
+
+    async def _run(self, stop: Stop) -> Ended:
         async with self._contact.opened(stop):
             try:
                 report = await self._work()

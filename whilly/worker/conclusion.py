@@ -12,6 +12,7 @@ OUTCOME_OF_HALT = {
     Cause.CANCELLED: Outcome.CANCELLED,
     Cause.LEASE_LOST: Outcome.LOST_WORKER,
     Cause.OUT_OF_CONTACT: Outcome.LOST_WORKER,
+    Cause.SUPERSEDED: Outcome.RELEASED,
     Cause.OVER_BUDGET: Outcome.OVER_BUDGET,
 }
 

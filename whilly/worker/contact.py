@@ -105,6 +105,8 @@ class Contact:
 
     async def hand_in(self, report: Report) -> FinishAnswer | None:
         """Bring the report; None while there is no answer to it."""
+        # First of all: from here on the result survives the end of this process.
+        await self._delivery.keep(Entry(self._key, report))
         within = self.seconds_left(FLUSH_SECONDS)
         await self._events.flush(within)
         rest = await self._transcript.end(within)

@@ -35,10 +35,7 @@ class Delivery:
 
     async def bring(self, entry: Entry, within: float) -> FinishAnswer | None:
         """Write the report down, then hand it in. None when it was not taken for good: it is tried again from `run`."""
-        try:
-            await asyncio.to_thread(self._journal.keep, entry)
-        except OSError as failure:
-            log.warning("The report of %s could not be kept on disk: %s", entry.key.task, failure)
+        await self.keep(entry)
         try:
             return await self._hand_in(entry, within)
         except (ControlPlaneError, asyncio.CancelledError) as failure:
@@ -48,6 +45,13 @@ class Delivery:
                 raise
             self._tell(f"{entry.key.task}: the report could not be delivered yet and is kept. {failure}")
             return None
+
+    async def keep(self, entry: Entry) -> None:
+        """Write the report down, as far as the disk lets it."""
+        try:
+            await asyncio.to_thread(self._journal.keep, entry)
+        except OSError as failure:
+            log.warning("The report of %s could not be kept on disk: %s", entry.key.task, failure)
 
     async def run(self) -> None:
         """Bring what an earlier process left behind, then whatever is late, until cancelled."""

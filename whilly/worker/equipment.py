@@ -36,6 +36,10 @@ class Equipment:
     """What must be free on the disk of the workspaces; below it nothing new is claimed."""
     in_place: bool = False
     """Work in the user's own tree, one task at a time."""
+    tags: tuple[str, ...] = ()
+    """What the machine is tagged with: tasks may ask for tags."""
+    take_over: bool = False
+    """Take the worker's identity from a process that may still be at work."""
     heartbeat_seconds: float = 15
     claim_wait_seconds: float = 30
     timeout_minutes: int = 60
@@ -45,3 +49,8 @@ class Equipment:
     """How long the end may take after the first order to stop."""
     tell: Callable[[str], None] = lambda _: None
     """Sentences for the person who watches."""
+
+    @property
+    def isolation(self) -> str:
+        """The rung of `core.capabilities.RUNGS` on which agents work here."""
+        return "none" if self.in_place else "clone"

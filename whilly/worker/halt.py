@@ -15,6 +15,8 @@ class Cause(StrEnum):
     """The control plane said that the attempt is not this worker's any more."""
     OUT_OF_CONTACT = "out_of_contact"
     """The lease could be given away soon, and no heartbeat was answered."""
+    SUPERSEDED = "superseded"
+    """Another process works under this worker's identity now."""
     OVER_BUDGET = "over_budget"
     """The agent has spent what it may."""
 

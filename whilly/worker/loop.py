@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
+import math
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from whilly.client.back_off import BackOff
 from whilly.client.errors import ControlPlaneError, Rejected, Unreachable
-from whilly.core.assignment import Assignment, AttemptKey
+from whilly.core.assignment import Assignment
 from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.wire.work import ClaimRequest, Release
@@ -18,9 +19,12 @@ from whilly.worker.attempt import Attempt, Ended
 from whilly.worker.delivery import Delivery
 from whilly.worker.equipment import Equipment
 from whilly.worker.interrupt import Interrupted, beside, unless
+from whilly.worker.introduction import Introduction
 from whilly.worker.journal import Journal
+from whilly.worker.orders import Orders
 from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
+from whilly.worker.unfinished import DIED, Left, Unfinished
 from whilly.workspace.errors import NoSpace
 from whilly.workspace.garbage import Swept, sweep
 from whilly.workspace.space import require_space
@@ -29,8 +33,6 @@ log = logging.getLogger(__name__)
 
 LOOK_FOR_SPACE_EVERY = 2.0
 """Seconds."""
-
-DIED = "Its worker ended without a report: it was killed, or its machine stopped."
 
 LAST_TRY_SECONDS = 1.0
 """How long a worker that ends tries to bring reports that are late, and to find out about a claim without an answer."""
@@ -47,6 +49,8 @@ class Worked:
     """Reports that wait in the journal for the next start."""
     unusable: str = ""
     """Why the repository cannot be worked in; the worker has ended for it."""
+    superseded: str = ""
+    """Which other process works under this identity now; the worker has ended for it."""
 
 
 class Worker:
@@ -63,8 +67,11 @@ class Worker:
         if equipment.in_place and slots != 1:
             raise ValueError("in the user's own tree there is room for one task at a time")
         self._ending = asyncio.Event()
-        self._roster = Roster(equipment.runners, equipment.tell, self._ending.set)
+        self._roster = Roster(equipment.runners, self._lacks, self._ending.set)
         self._journal = Journal(equipment.state, equipment.address)
+        self._unfinished = Unfinished(self._journal.folder)
+        self._introduction = Introduction(equipment, self._roster, slots, self._journal.folder)
+        self._orders = Orders(equipment.control_plane, lambda: self._introduction.session, self._superseded_by)
         self._delivery = Delivery(equipment.control_plane, self._journal, equipment.tell)
         self._ended: list[Ended] = []
         self._back_off = BackOff(0.2, 10)
@@ -72,6 +79,7 @@ class Worker:
         self._has_space = True
         self._noted: set[str] = set()
         self._unusable = ""
+        self._superseded = ""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -80,18 +88,47 @@ class Worker:
 
     async def run(self, stop: Stop) -> Worked:
         """Work. Raises Rejected when the control plane does not want this worker at all."""
-        abandoned = await asyncio.to_thread(self._journal.abandoned)
-        async with beside(self._delivery.run(), self._heed(stop), self._tidy(abandoned)):
+        left = await asyncio.to_thread(self._unfinished.left)
+        async with beside(self._heed(stop)):
             await self._roster.look()
-            await self._fill_slots(stop)
-            undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
-        return Worked(tuple(self._ended), self._roster.missing, undelivered, self._unusable)
+            with suppress(Interrupted):
+                await unless(self._ending, self._begin())
+            works = (
+                self._delivery.run(),
+                self._tidy(left),
+                self._orders.run(),
+                self._introduction.keep(self._orders.supersede),
+            )
+            async with beside(*works):
+                await self._fill_slots(stop)
+                undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
+            await self._introduction.farewell(LAST_TRY_SECONDS)
+        return Worked(tuple(self._ended), self._roster.missing, undelivered, self._unusable, self._superseded)
+
+    async def _begin(self) -> None:
+        """Be admitted. Raises Rejected: another process may work under this identity, or the token is none."""
+        admission = await self._introduction.begin(lambda why: self._say_contact(False, why))
+        self._say_contact(True, "The control plane answers again.")
+        if admission.draining:
+            self._equipment.tell(
+                f"This worker is drained: it takes no tasks until `whilly worker resume {admission.worker}`."
+            )
 
     async def _heed(self, stop: Stop) -> None:
         await stop.wait()
         self._ending.set()
 
-    async def _tidy(self, abandoned: Sequence[AttemptKey]) -> None:
+    def _superseded_by(self, why: str) -> None:
+        if not self._superseded:
+            self._superseded = why
+            self._equipment.tell(why)
+        self._ending.set()
+
+    def _lacks(self, sentence: str) -> None:
+        self._equipment.tell(sentence)
+        self._introduction.changed()
+
+    async def _tidy(self, left: Sequence[Left]) -> None:
         """Save the work of attempts whose worker died, remove their clones, and give up their leases."""
         try:
             swept = await sweep(self._equipment.workspaces)
@@ -101,26 +138,31 @@ class Worker:
         kept = {(each.plan, each.task, each.epoch): each.collected.kept_ref for each in swept.salvaged}
         for (_, task, epoch), ref in kept.items():
             self._note(f"{task}: what attempt {epoch} left when its worker died is {ref}.")
-        for key in abandoned:
-            await self._give_up(key, kept.get((key.plan, key.task, key.epoch), ""))
+        for each in left:
+            key = each.key
+            await self._give_up(each, kept.get((key.plan, key.task, key.epoch), ""))
 
-    async def _give_up(self, key: AttemptKey, kept_ref: str) -> None:
+    async def _give_up(self, left: Left, kept_ref: str) -> None:
         """Say that an attempt died with an earlier process of this worker, so that nobody waits for its lease to end.
 
-        A report that waits in the journal says more, and is brought instead.
+        A report that waits in the journal says more, and is brought instead. The first such death of a task is not
+        counted, for workers die of much; from the second on it is, for the task may be what they die of.
         """
+        key = left.key
         if not await asyncio.to_thread(self._journal.has_report, key):
-            report = Report(Outcome.LOST_WORKER, reason=DIED, kept_ref=kept_ref)
             try:
-                await self._control_plane.finish(key, report, within=LAST_TRY_SECONDS)
-            except Unreachable:
-                return
+                if left.again:
+                    report = Report(Outcome.LOST_WORKER, reason=DIED, kept_ref=kept_ref)
+                    await self._control_plane.finish(key, report, within=math.inf)
+                else:
+                    release = Release("restart", kept_ref=kept_ref, reason=DIED)
+                    await self._control_plane.release(key, release, within=math.inf)
             except Rejected as refusal:
                 log.info("attempt %d of %s was over already: %s", key.epoch, key.task, refusal)
-        await asyncio.to_thread(self._journal.end, key)
+        await asyncio.to_thread(self._unfinished.end, key)
 
     async def _fill_slots(self, stop: Stop) -> None:
-        slots = [asyncio.create_task(self._slot(stop)) for _ in range(self._slots)]
+        slots = [asyncio.create_task(self._slot(stop, number)) for number in range(self._slots)]
         hurry = asyncio.create_task(self._hurry(stop, slots))
         try:
             ended = await asyncio.gather(*slots, return_exceptions=True)
@@ -138,30 +180,48 @@ class Worker:
         for slot in slots:
             slot.cancel()
 
-    async def _slot(self, stop: Stop) -> None:
+    async def _slot(self, stop: Stop, number: int) -> None:
         try:
-            await self._work(stop)
+            await self._work(stop, number)
+        except Rejected as refusal:
+            if refusal.kind == "superseded":
+                self._orders.supersede(str(refusal))
+            self._ending.set()
+            raise
         except Exception:
             self._ending.set()
             raise
 
-    async def _work(self, stop: Stop) -> None:
+    async def _work(self, stop: Stop, slot: int) -> None:
         """One task after another."""
+        adopted = await asyncio.to_thread(self._unfinished.asked, slot)
         while not self._ending.is_set() and self._take_permit():
             await self._wait_for_space()
             if self._ending.is_set():
                 return
-            asked_at = clock.now()
-            assignment = await self._claim()
+            # A claim of an earlier process was sent nobody knows when: its lease has to be renewed at once.
+            asked_at = clock.now() if not adopted else -math.inf
+            claim_id, adopted = adopted or uuid.uuid4().hex, ""
+            self._unfinished.ask(slot, claim_id)
+            assignment = await self._claim(claim_id)
+            if assignment is not None:
+                await asyncio.to_thread(self._unfinished.begin, assignment)
+            self._unfinished.answered(slot)
             if assignment is None:
                 self._return_permit()
                 continue
             attempt = Attempt(
-                assignment, self._equipment, self._roster, self._delivery, claimed_at=asked_at, note=self._note
+                assignment,
+                self._equipment,
+                self._roster,
+                self._delivery,
+                orders=self._orders,
+                claimed_at=asked_at,
+                note=self._note,
             )
-            self._journal.begin(assignment.key)
             ended = await attempt.run(stop)
-            self._journal.end(assignment.key)
+            self._unfinished.end(assignment.key)
+            self._introduction.look_at_disk()
             self._ended.append(ended)
             if ended.unusable:
                 self._unusable = ended.reason
@@ -182,13 +242,19 @@ class Worker:
             with suppress(Interrupted):
                 await unless(self._ending, asyncio.sleep(LOOK_FOR_SPACE_EVERY))
 
-    async def _claim(self) -> Assignment | None:
+    async def _claim(self, claim_id: str) -> Assignment | None:
         """A task, once there is one; None when this look brought none or the worker ends.
 
         Without an answer the same claim is asked again: if it was granted, this is how the worker learns of it.
         """
         request = ClaimRequest(
-            uuid.uuid4().hex, self._equipment.plan, self._roster.available, self._equipment.claim_wait_seconds
+            claim_id,
+            self._equipment.plan,
+            self._roster.available,
+            self._equipment.claim_wait_seconds,
+            self._equipment.tags,
+            self._equipment.isolation,
+            self._introduction.session,
         )
         failures = 0
         while True:
@@ -208,7 +274,7 @@ class Worker:
 
     async def _decline(self, request: ClaimRequest) -> None:
         """The worker ends, and the answer to this claim never came: if it was granted, give the task back."""
-        again = ClaimRequest(request.claim_id, request.plan, request.agents)
+        again = replace(request, wait_seconds=0)
         with suppress(ControlPlaneError, TimeoutError):
             async with asyncio.timeout(LAST_TRY_SECONDS):
                 granted = await self._control_plane.claim(again)
@@ -241,4 +307,5 @@ class Worker:
     def _say_space(self, now: bool, sentence: str) -> None:
         if now is not self._has_space:
             self._equipment.tell(sentence)
+            self._introduction.changed("" if now else sentence)
         self._has_space = now
