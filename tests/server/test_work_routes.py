@@ -3,19 +3,24 @@
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from tests.control_plane import Server, eventually
 from whilly.client.errors import LeaseLostRemotely, Rejected
+from whilly.core.assignment import Assignment
 from whilly.core.evidence import CheckResult, Report, Usage
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status, TaskSpec
 from whilly.core.redaction import restored
+from whilly.operations.claim_tasks import Ask, claim_tasks
 from whilly.operations.read_attempts import task_detail, transcript
 from whilly.operations.read_events import events_after
 from whilly.operations.read_plans import list_plans
+from whilly.store.database import Database
 from whilly.wire.codec import encode
 from whilly.wire.work import AttemptEvent, ClaimRequest, FinishAnswer, Heartbeat, Release, Start, TranscriptChunk
 
@@ -260,3 +265,31 @@ async def _parked(server: Server, count: int) -> None:
         return len(server.engine.wakeups) == count
 
     await eventually(as_many)
+
+
+async def test_a_claim_whose_answer_was_lost_is_answered_again_although_there_is_nothing_else(server: Server) -> None:
+    await server.store("p", TaskSpec("T-1", "One"))
+    plane, other = await server.control_plane(), await server.control_plane("w-2")
+    lost = await plane.claim(ask("c-1"))
+    assert await other.claim(ask("c-2")) is None
+    async with asyncio.timeout(5):
+        again = await plane.claim(ask("c-1", wait=20))
+    assert lost is not None
+    assert again is not None
+    assert again.key == lost.key
+
+
+async def test_those_who_wait_again_ask_the_database_together(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    await server.store("p")
+    planes = [await server.control_plane(f"w-{number}") for number in range(20)]
+    assert await planes[0].claim(ask("c-0")) is None
+    asked: list[int] = []
+
+    async def counted(database: Database, asks: Sequence[Ask], lease: timedelta) -> list[Assignment | None]:
+        asked.append(len(asks))
+        return await claim_tasks(database, asks, lease)
+
+    monkeypatch.setattr("whilly.server.engine.claim_tasks", counted)
+    waits = (plane.claim(ask(f"c-{number}", wait=1.5)) for number, plane in enumerate(planes))
+    assert await asyncio.gather(*waits) == [None] * 20
+    assert len(asked) < 8

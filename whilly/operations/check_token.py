@@ -1,6 +1,7 @@
 """Find out who speaks."""
 
 import hmac
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from whilly.core.tokens import TokenKind, digest, kind_of
@@ -33,3 +34,8 @@ async def check_token(database: Database, bearer: str) -> Caller | None:
     if row["stale"]:
         await database.fetch("note_token_use", row["id"])
     return Caller(kind, row["id"], row["worker_id"] or row["label"] or row["id"], row["plan_id"])
+
+
+async def tokens_ended(database: Database, hashes: Collection[bytes]) -> set[bytes]:
+    """Which of the tokens with these hashes, good before, are good no longer: one statement for all of them."""
+    return {row["hash"] for row in await database.fetch("tokens_ended", list(hashes))}

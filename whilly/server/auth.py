@@ -1,5 +1,6 @@
 """Who speaks, and may they: bearers for programs, a cookie for a browser that came by a one-time link."""
 
+import asyncio
 import hmac
 import time
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from whilly.core.tokens import TokenKind, digest, kind_of
-from whilly.operations.check_token import Caller, check_token
+from whilly.operations.check_token import Caller, check_token, tokens_ended
 from whilly.server.errors import Denied
 from whilly.store.database import Database
 
@@ -24,14 +25,18 @@ BELIEVED_SECONDS = 2.0
 """How long a token that was good counts as good without another query: the most that a revocation may be late."""
 
 REMEMBERED = 10_000
+REMEMBERED_SECONDS = 60.0
+"""How long a token that nobody uses is remembered: longer than a long poll lasts."""
+
 SCRAPER = Caller(TokenKind.METRICS, "WHILLY_METRICS_TOKEN", "WHILLY_METRICS_TOKEN")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Known:
     caller: Caller
     until: float
+    used: float
 
 
 class Access:
@@ -41,6 +46,7 @@ class Access:
         """`metrics_token`: a bearer that opens the metrics, beside the tokens of that kind in the database."""
         self._database = database
         self._known: dict[bytes, _Known] = {}
+        self._looking_again: asyncio.Task[None] | None = None
         self._scraper = None if metrics_token is None else digest(metrics_token)
 
     async def caller(self, request: Request) -> Caller | None:
@@ -67,16 +73,40 @@ class Access:
             return None
         key, now = digest(bearer), time.monotonic()
         known = self._known.get(key)
-        if known and known.until > now:
+        if known is not None:
+            known.used = now
+            if known.until <= now:
+                await self._look_again()
+                known = self._known.get(key)
+        if known is not None:
             return known.caller
         caller = await check_token(self._database, bearer)
         if caller is None:
-            self._known.pop(key, None)
             return None
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        self._known[key] = _Known(caller, now + BELIEVED_SECONDS)
+        self._known[key] = _Known(caller, now + BELIEVED_SECONDS, now)
         return caller
+
+    async def _look_again(self) -> None:
+        """Ask about all known tokens at once: a thousand workers that ask in turn cost one query in two seconds."""
+        if self._looking_again is None:
+            self._looking_again = asyncio.create_task(self._renew())
+            # Its failure is told to those who wait for it, if there are any left.
+            self._looking_again.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(self._looking_again)
+
+    async def _renew(self) -> None:
+        try:
+            now = time.monotonic()
+            asked = {key: known for key, known in self._known.items() if known.used > now - REMEMBERED_SECONDS}
+            ended = await tokens_ended(self._database, asked)
+            for known in asked.values():
+                known.until = now + BELIEVED_SECONDS
+            current = self._known
+            self._known = {key: known for key, known in asked.items() if key not in ended and key in current}
+        finally:
+            self._looking_again = None
 
 
 def admitted(request: Request, caller: Caller | None, allowed: Allowed) -> Caller:
@@ -96,8 +126,8 @@ def admitted(request: Request, caller: Caller | None, allowed: Allowed) -> Calle
     return caller
 
 
-def admit_to_plan(caller: Caller, plan: str) -> None:
-    """Raise Denied when the caller's token is for another plan."""
+def admit_to_plan(caller: Caller, plan: str | None) -> None:
+    """Raise Denied when the caller's token is for another plan than this, or than all (None)."""
     if caller.plan is not None and caller.plan != plan:
         raise Denied(403, "not_allowed", f"This token is for plan {caller.plan!r} only.")
 

@@ -1,6 +1,7 @@
 """A claim that waits: without a database connection, and only as long as somebody waits for its answer."""
 
 import asyncio
+import math
 import time
 
 from starlette.types import Receive
@@ -10,9 +11,14 @@ from whilly.operations.claim_tasks import Drained
 from whilly.operations.finish_attempts import release_attempt
 from whilly.server.engine import Engine
 from whilly.server.errors import Denied
+from whilly.server.wakeups import Line
 from whilly.wire.work import ClaimRequest, Release
 
 UNDELIVERED = Release("undelivered")
+
+BARREN_SECONDS = 2.0
+"""For how long it is believed that there is nothing for those who can do the same, as long as nobody says otherwise: a
+thousand workers whose waits end one after the other ask the database once in a second."""
 
 
 class Claims:
@@ -21,6 +27,7 @@ class Claims:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._giving_back: set[asyncio.Task[None]] = set()
+        self._barren: dict[Line, tuple[int, float]] = {}
 
     async def claim(self, worker: str, request: ClaimRequest, receive: Receive) -> Assignment | None:
         """A task, or None after `wait_seconds`, or as soon as the client is gone (`receive` says so)."""
@@ -28,21 +35,29 @@ class Claims:
             raise Denied(503, "stopping", "This server is about to stop.", "Ask again.", {"Retry-After": "1"})
         # Asked this way round, so that NaN is no wait at all rather than one without end.
         seconds = min(request.wait_seconds, self._engine.timing.longest_wait) if request.wait_seconds > 0 else 0
-        found, seen = await self._ask(worker, request)
-        if found is not None or seconds == 0:
-            return found
+        known = self._known_barren(request) if seconds else None
+        if known is None:
+            found, seen = await self._ask(worker, request)
+            if found is not None or seconds == 0:
+                return found
+            look_at = math.inf
+        else:
+            # All of those that come within a second ask together at its end, or as soon as they are roused.
+            seen, look_at = known, math.ceil(time.monotonic())
         gone = asyncio.create_task(disconnected(receive))
         try:
-            return await self._wait(worker, request, seen, time.monotonic() + seconds, gone)
+            return await self._wait(worker, request, seen, time.monotonic() + seconds, gone, look_at)
         finally:
             gone.cancel()
 
     async def _wait(
-        self, worker: str, request: ClaimRequest, seen: int, until: float, gone: "asyncio.Task[None]"
+        self, worker: str, request: ClaimRequest, seen: int, until: float, gone: "asyncio.Task[None]", look_at: float
     ) -> Assignment | None:
-        line = (request.plan, (request.agents, request.tags, request.isolation))
+        """`look_at`: when to ask although nobody roused it; its claim may be a repeated one that was granted."""
+        line = _line(request)
         while True:
-            parked = asyncio.create_task(self._engine.wakeups.wait(line, seen, until - time.monotonic()))
+            deadline = min(until, look_at)
+            parked = asyncio.create_task(self._engine.wakeups.wait(line, seen, deadline - time.monotonic()))
             try:
                 await asyncio.wait((parked, gone), return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -52,8 +67,9 @@ class Claims:
                 if parked.done() and not parked.cancelled() and parked.result():
                     self._engine.wakeups.pass_on(line)
                 return None
-            if not parked.result():
+            if not parked.result() and (deadline == until or self._engine.wakeups.closed):
                 return None
+            look_at = math.inf
             found, seen = await self._ask(worker, request)
             if found is not None:
                 self._engine.wakeups.pass_on(line)
@@ -77,7 +93,17 @@ class Claims:
         self._engine.timings.claim(time.monotonic() - began)
         if found is not None:
             self._engine.ownership.note(found.key, worker)
+        else:
+            self._barren[_line(request)] = seen, began
         return found, seen
+
+    def _known_barren(self, request: ClaimRequest) -> int | None:
+        """The generation in which there was nothing for such a request, when that was a moment ago and still holds."""
+        seen, at = self._barren.pop(_line(request), (-1, 0.0))
+        if seen != self._engine.wakeups.generation(request.plan) or time.monotonic() - at > BARREN_SECONDS:
+            return None
+        self._barren[_line(request)] = seen, at
+        return seen
 
     def _nobody_waits(self, asked: "asyncio.Future[Assignment | None]") -> None:
         if not asked.cancelled() and asked.exception() is None and (found := asked.result()) is not None:
@@ -95,6 +121,10 @@ class Claims:
     async def settle(self) -> None:
         """Wait until everything undelivered is given back."""
         await asyncio.gather(*self._giving_back, return_exceptions=True)
+
+
+def _line(request: ClaimRequest) -> Line:
+    return request.plan, (request.agents, request.tags, request.isolation)
 
 
 async def disconnected(receive: Receive) -> None:

@@ -70,6 +70,7 @@ class Engine:
         self.listener = Listener(database.url, self._heard)
         self._here: set[str] = set()
         self._hint: asyncio.TimerHandle | None = None
+        self._heeded = 0.0
         self.claims: Batcher[Ask, Assignment | None] = Batcher(self._claim)
         self.starts: Batcher[Beginning, None] = Batcher(self._start)
         self.beats: Batcher[Beat, HeartbeatAnswer] = Batcher(self._renew)
@@ -130,7 +131,8 @@ class Engine:
         self._look()
         self.orders.look()
         if self.wakeups and self._hint is None:
-            self._hint = asyncio.get_running_loop().call_later(HEED_HINTS_EVERY, self._heed)
+            loop = asyncio.get_running_loop()
+            self._hint = loop.call_at(max(self._heeded + HEED_HINTS_EVERY, loop.time()), self._heed)
 
     def _look(self) -> None:
         self.live.look()
@@ -139,6 +141,7 @@ class Engine:
 
     def _heed(self) -> None:
         self._hint = None
+        self._heeded = asyncio.get_running_loop().time()
         self.wakeups.wake()
 
     async def _claim(self, asks: Sequence[Ask]) -> list[Assignment | None]:
