@@ -8,7 +8,7 @@ import time
 
 from bench.sizes import FULL, QUICK
 
-BENCHES = ("queue", "backlog", "imports", "reaction", "overhead", "start")
+BENCHES = ("queue", "backlog", "imports", "reaction", "overhead", "start", "http", "idle", "wake")
 
 
 def main() -> int:
