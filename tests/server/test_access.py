@@ -6,81 +6,33 @@ import time
 import httpx2
 import pytest
 
+from tests.access_matrix import CALLERS, ENDLESS, MAY, Enter, expected, grounds
 from tests.control_plane import Server, eventually
+from whilly.client.connect import in_process
 from whilly.core.plan import TaskSpec
 from whilly.core.tokens import SECRET_BYTES, TokenKind, kind_of, write_token
 from whilly.operations.check_token import check_token
 from whilly.operations.issue_token import issue_token, mint
+from whilly.operations.read_events import events_after
+from whilly.operations.read_plans import export_plan
 from whilly.operations.revoke_token import revoke_token
 from whilly.server.app import ROUTES, create_app
-from whilly.server.route import Route
 from whilly.store.database import Database
 
-ATTEMPT = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
-TASK = "/api/v1/plans/{plan}/tasks/{task}"
-EXPECTED = {
-    ("POST", "/api/v1/claim"): "worker",
-    ("POST", f"{ATTEMPT}/start"): "worker",
-    ("POST", f"{ATTEMPT}/heartbeat"): "worker",
-    ("POST", f"{ATTEMPT}/events"): "worker",
-    ("POST", f"{ATTEMPT}/transcript"): "worker",
-    ("POST", f"{ATTEMPT}/finish"): "worker",
-    ("POST", f"{ATTEMPT}/release"): "worker",
-    ("GET", "/api/v1/plans"): "operator session",
-    ("GET", "/api/v1/plans/{plan}"): "worker operator session",
-    ("GET", TASK): "operator session",
-    ("GET", f"{TASK}/why"): "operator session",
-    ("GET", f"{ATTEMPT}/transcript"): "operator session",
-    ("GET", "/api/v1/tasks"): "worker operator session",
-    ("POST", f"{TASK}/cancel"): "operator session",
-    ("POST", f"{TASK}/retry"): "operator session",
-    ("POST", f"{TASK}/skip"): "operator session",
-    ("POST", f"{TASK}/review"): "operator session",
-    ("POST", "/api/v1/pause"): "operator session",
-    ("POST", "/api/v1/resume"): "operator session",
-    ("GET", "/api/v1/events"): "operator session",
-    ("GET", "/events/stream"): "worker operator session",
-    ("GET", "/changes"): "operator session",
-    ("GET", "/metrics"): "metrics",
-    ("GET", "/health/live"): "nobody worker operator session metrics revoked",
-    ("GET", "/health/ready"): "nobody worker operator session metrics revoked",
-    ("GET", "/health"): "nobody worker operator session metrics revoked",
-    ("GET", "/login/{code}"): "nobody worker operator session metrics revoked",
-    ("POST", "/logout"): "operator session",
-    ("GET", "/"): "operator session",
-    ("POST", "/plans/{plan}"): "operator session",
-    ("POST", "/plans/{plan}/tasks/{task}"): "operator session",
-    ("GET", "/static/{name}"): "operator session",
-}
-CALLERS = ("nobody", "worker", "operator", "session", "metrics", "revoked")
-ENDLESS = {"/events/stream", "/changes"}
-"""Streams: whoever is let in would wait for ever, so that they let in is seen by a request that they refuse later."""
-
-
-def by_hand(route: Route) -> str:
-    return re.sub(r"{epoch:int}", "1", route.path).format(plan="p", task="T-1", code="no-such-code", name="page.css")
-
-
-async def client(server: Server, caller: str) -> httpx2.AsyncClient:
-    if caller == "nobody":
-        return server.nobody()
-    if caller == "worker":
-        return await server.worker()
-    if caller == "operator":
-        return await server.operator()
-    if caller == "session":
-        return await server.session()
-    if caller == "metrics":
-        return await server.scraper()
-    issued = await issue_token(server.database, TokenKind.OPERATOR, label="former")
-    await revoke_token(server.database, issued.id)
-    former = server.nobody()
-    former.headers["Authorization"] = f"Bearer {issued.bearer}"
-    return former
+SECRET = "zebra-crossing"
 
 
 def test_every_route_has_a_row() -> None:
-    assert {(route.method, route.path) for route in ROUTES} == set(EXPECTED)
+    """Whoever adds a way in writes down in `tests/access_matrix.py` who may take it."""
+    assert {(route.method, route.path) for route in ROUTES} == set(MAY)
+
+
+def test_no_route_stands_twice_in_the_table() -> None:
+    assert len({(route.method, route.path) for route in ROUTES}) == len(ROUTES)
+
+
+def test_every_kind_of_token_is_among_the_callers() -> None:
+    assert {kind.value for kind in TokenKind} <= {caller.partition("-")[0] for caller in CALLERS}
 
 
 def test_every_way_into_the_application_is_in_the_table(database: Database) -> None:
@@ -90,36 +42,55 @@ def test_every_way_into_the_application_is_in_the_table(database: Database) -> N
         for route in app.routes
         for method in route.methods - {"HEAD"}  # type: ignore[attr-defined]
     }
-    assert found == set(EXPECTED)
+    assert found == set(MAY)
 
 
 @pytest.mark.parametrize("caller", CALLERS)
 async def test_who_may_take_which_way_in(server: Server, caller: str) -> None:
-    await server.store("p", TaskSpec("T-1", "One"))
+    """Every route for every kind of caller: in, 401 or 403, as it is written down."""
+    place = await grounds(server)
     wrong = []
     for route in ROUTES:
-        may = caller in EXPECTED[route.method, route.path].split()
-        if may and route.path in ENDLESS:
-            continue
-        if route.path == "/logout" and may:
-            continue
-        http = await client(server, caller)
-        answer = await http.request(route.method, by_hand(route), json={} if route.method == "POST" else None)
-        let_in = answer.status_code not in {401, 403}
-        if let_in is not may:
-            wrong.append((route.method, route.path, answer.status_code))
+        http = await CALLERS[caller](server)
+        answer = await place.knock(http, route)
+        found = str(answer.status_code) if answer.status_code in (401, 403) else "in"
+        if found != expected(route, caller) or answer.status_code >= 500:
+            wrong.append((route.method, route.path, answer.status_code, answer.text[:200]))
     assert not wrong
 
 
-@pytest.mark.parametrize("caller", ["nobody", "revoked"])
-async def test_a_stranger_learns_nothing(server: Server, caller: str) -> None:
-    await server.store("secret-plan", TaskSpec("T-1", "a secret task"), project="secret project")
-    http = await client(server, caller)
+@pytest.mark.parametrize("caller", [caller for caller in CALLERS if caller not in ("operator", "session")])
+async def test_nobody_learns_or_changes_anything_of_another_plan(server: Server, caller: str) -> None:
+    """Asked about plan q, where strangers and the tokens of plan p have nothing to look for."""
+    place = await grounds(server, SECRET)
+    enter = CALLERS[caller] if not caller.endswith("-q") else _of_the_other_plan(caller)
+    before = await export_plan(server.database, "q")
+    await server.numbered()
+    events = len(await events_after(server.database, 0, "q", 100))
     for route in ROUTES:
-        answer = await http.request(route.method, by_hand(route).replace("/p/", "/secret-plan/"), json={})
-        assert "secret" not in answer.text, route
-        assert "queue_depth" not in answer.text
-    assert (await http.get("/health")).json() == {"status": "ok"}
+        http = await enter(server)
+        for path in (place.address(route, "q"), place.address(route, "q").partition("?")[0]):
+            method = "HEAD" if route.path in ENDLESS else route.method
+            body = {"plan": "q", "claim_id": "c", "agents": ["scripted"], "plan_id": "q", "project": "x", "tasks": []}
+            answer = await http.request(method, path, json=None if method in ("GET", "HEAD") else body)
+            assert SECRET not in answer.text, (route.method, path)
+            if caller != "metrics":
+                assert "queue_depth" not in answer.text
+    assert await export_plan(server.database, "q") == before
+    await server.numbered()
+    assert len(await events_after(server.database, 0, "q", 100)) == events
+
+
+def _of_the_other_plan(caller: str) -> Enter:
+    kind = TokenKind.WORKER if caller == "worker-q" else TokenKind.OPERATOR
+
+    async def enter(server: Server) -> httpx2.AsyncClient:
+        issued = await issue_token(
+            server.database, kind, worker="worker-b" if kind is TokenKind.WORKER else None, plan="p"
+        )
+        return in_process(server.app, issued.bearer)
+
+    return enter
 
 
 async def test_a_known_caller_sees_the_details_of_health(server: Server) -> None:

@@ -130,7 +130,7 @@ async def test_a_body_that_is_not_what_was_agreed(server: Server, body: bytes, c
     http = await server.worker()
     answer = await http.post("/api/v1/claim", content=body, headers={"Content-Type": content_type})
     assert answer.status_code == status
-    assert set(answer.json()) == {"type", "title", "status", "detail", "remedy"}
+    assert set(answer.json()) == {"type", "title", "status", "detail", "remedy", "errors"}
     assert "Traceback" not in answer.text
 
 

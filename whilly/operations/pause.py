@@ -15,6 +15,12 @@ async def resume(database: Database, plan: str | None, by: str) -> None:
     await _set(database, plan, None, by)
 
 
+async def system_paused(database: Database) -> str | None:
+    """Why no tasks are handed out at all; None when they are, except of plans that are paused by themselves."""
+    reason: str | None = (await database.read("system_paused"))[0]["paused_reason"]
+    return reason
+
+
 async def _set(database: Database, plan: str | None, reason: str | None, by: str) -> None:
     async with database.transaction() as tx:
         rows = await tx.fetch("pause_plan", plan, reason) if plan else await tx.fetch("pause_all", reason)

@@ -48,26 +48,31 @@ async def read_board(database: Database, plan: str, rows: int) -> Board:
     """A plan with up to `rows` of its tasks. Raises UnknownPlan."""
     shown = [row["id"] for row in await database.read("tasks_to_show", plan, rows)]
     overview = await plan_overview(database, plan, shown)
-    people = await database.read("waiting_for_people", plan, PEOPLE_SHOWN)
+    people = await read_waiting(database, plan, PEOPLE_SHOWN)
     events = await database.read("latest_events", plan, EVENTS_SHOWN)
     return Board(
         overview,
-        tuple(
-            WaitsForPerson(
-                id=row["id"],
-                spec=spec_from(row["spec"]),
-                status=Status(row["status"]),
-                reason=row["reason"],
-                branch=row["result_branch"],
-                commit=row["result_commit"],
-                epoch=row["epoch"],
-                summary=row["summary"] or "",
-                files_changed=row["files_changed"] or 0,
-                cost=row["cost_micros"],
-                checks=from_json(tuple[CheckResult, ...], row["checks"]) if row["checks"] else (),
-                kept_ref=row["kept_ref"] or "",
-            )
-            for row in people
-        ),
+        people,
         tuple(event_from(row) for row in events),
+    )
+
+
+async def read_waiting(database: Database, plan: str, limit: int) -> tuple[WaitsForPerson, ...]:
+    """Up to `limit` tasks that only a person can bring further, those that wait for a decision first."""
+    return tuple(
+        WaitsForPerson(
+            id=row["id"],
+            spec=spec_from(row["spec"]),
+            status=Status(row["status"]),
+            reason=row["reason"],
+            branch=row["result_branch"],
+            commit=row["result_commit"],
+            epoch=row["epoch"],
+            summary=row["summary"] or "",
+            files_changed=row["files_changed"] or 0,
+            cost=row["cost_micros"],
+            checks=from_json(tuple[CheckResult, ...], row["checks"]) if row["checks"] else (),
+            kept_ref=row["kept_ref"] or "",
+        )
+        for row in await database.read("waiting_for_people", plan, limit)
     )

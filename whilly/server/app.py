@@ -20,7 +20,21 @@ from whilly.server.guard import Guard
 from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.repeat import repeat
 from whilly.server.route import Route, mounted
-from whilly.server.routes import control, events, health, login, metrics, plans, presence, steering, tasks, work
+from whilly.server.routes import (
+    attempts,
+    control,
+    events,
+    health,
+    login,
+    metrics,
+    planfiles,
+    plans,
+    presence,
+    steering,
+    tasks,
+    work,
+    workers,
+)
 from whilly.server.streams import StreamLimits
 from whilly.store.database import Database
 
@@ -32,8 +46,11 @@ App = TypeVar("App", bound=Starlette)
 ROUTES: tuple[Route, ...] = (
     *work.ROUTES,
     *presence.ROUTES,
+    *workers.ROUTES,
     *plans.ROUTES,
+    *planfiles.ROUTES,
     *tasks.ROUTES,
+    *attempts.ROUTES,
     *steering.ROUTES,
     *control.ROUTES,
     *events.ROUTES,

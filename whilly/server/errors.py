@@ -44,16 +44,23 @@ STATUS: dict[type[WhillyError], int] = {
 """The domain knows no status codes; here each of its errors gets one."""
 
 RETRY_AFTER = "1"
+MOST_FAULTS = 50
 
 
 class Denied(Exception):
     """A request that is answered with a problem, whatever the domain would say to it."""
 
     def __init__(
-        self, status: int, kind: str, detail: str, remedy: str = "", headers: dict[str, str] | None = None
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        remedy: str = "",
+        headers: dict[str, str] | None = None,
+        errors: tuple[str, ...] = (),
     ) -> None:
         super().__init__(detail)
-        self.problem = Problem(kind, _title(kind), status, detail, remedy)
+        self.problem = Problem(kind, _title(kind), status, detail, remedy, errors)
         self.headers = headers or {}
 
 
@@ -66,7 +73,9 @@ def answer_to(error: Exception) -> Response:
             status = next((STATUS[each] for each in type(error).__mro__ if each in STATUS), 400)
             return _problem_answer_of(error, status)
         case ValidationError():
-            return problem_answer(Problem("malformed", "Malformed", 422, _faults(error)))
+            faults = _faults(error)
+            detail = f"The body is not what was agreed: {'; '.join(faults[:5])}."
+            return problem_answer(Problem("malformed", "Malformed", 422, detail, errors=faults))
         case asyncpg.DataError():
             detail = "The body holds characters that cannot be stored, such as NUL, or a number that is too large."
             return problem_answer(Problem("malformed", "Malformed", 422, detail))
@@ -104,10 +113,10 @@ def _problem_answer_of(error: WhillyError, status: int) -> Response:
     return problem_answer(Problem(name, _title(name), status, str(error)))
 
 
-def _faults(error: ValidationError) -> str:
+def _faults(error: ValidationError) -> tuple[str, ...]:
     """Where the body is wrong; never what was sent, which may be a secret."""
-    shown = [f"{'.'.join(map(str, fault['loc'])) or 'body'}: {fault['msg']}" for fault in error.errors()[:5]]
-    return f"The body is not what was agreed: {'; '.join(shown)}."
+    faults = error.errors(include_url=False, include_input=False)[:MOST_FAULTS]
+    return tuple(f"{'.'.join(map(str, fault['loc'])) or 'body'}: {fault['msg']}" for fault in faults)
 
 
 def _snake(name: str) -> str:

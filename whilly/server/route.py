@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 
-from whilly.server.auth import Access, Allowed, admitted
+from whilly.server.auth import Access, Allowed, admit_to_plan, admitted
 from whilly.server.errors import Denied, answer_to
 from whilly.server.negotiation import check_protocol
 from whilly.server.query import Parameter
@@ -50,6 +50,9 @@ class Route:
     """Media type of an answer that is not JSON."""
     or_nothing: bool = False
     """It may also answer 204: there was nothing."""
+    minds_plan: bool = False
+    """The endpoint itself keeps a caller whose token is for one plan within that plan. Where it does not, and the
+    address names no plan, such callers are turned away."""
     also: Mapping[int, str] = field(default_factory=dict)
     """Other statuses that come with an answer of the usual type, and what they mean."""
 
@@ -93,7 +96,10 @@ def _guarded(route: Route, access: Access, stranger: Callable[[Request], Respons
         try:
             check_protocol(request.headers)
             if route.allowed is not None:
-                request.state.caller = admitted(request, await access.caller(request), route.allowed)
+                caller = admitted(request, await access.caller(request), route.allowed)
+                if not route.minds_plan:
+                    admit_to_plan(caller, request.path_params.get("plan"))
+                request.state.caller = caller
             return await route.endpoint(request)
         except Exception as error:
             if isinstance(error, Denied) and error.problem.status == 401 and _wants_a_page(request):

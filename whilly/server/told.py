@@ -10,7 +10,8 @@ from whilly.operations.read_board import WaitsForPerson
 from whilly.operations.read_events import StoredEvent
 from whilly.operations.read_plans import PlanSummary
 from whilly.operations.read_task_page import ListedTask
-from whilly.wire.log import EventTold
+from whilly.operations.read_workers import WorkerView
+from whilly.wire.log import EventTold, WorkerTold
 from whilly.wire.plans import PlanListed, PlanTold
 from whilly.wire.tasks import AttemptTold, EvidenceTold, ReviewTold, TaskListed, TaskTold, WaitsTold, WhyTold
 
@@ -201,4 +202,23 @@ def told_event(event: StoredEvent) -> EventTold:
         payload=event.payload,
         detail=event.detail,
         hash=event.hash.hex(),
+    )
+
+
+def told_worker(worker: WorkerView) -> WorkerTold:
+    """A worker in a list."""
+    return WorkerTold(
+        id=worker.id,
+        hostname=worker.hostname,
+        agents=worker.agents,
+        tags=worker.tags,
+        isolation=worker.isolation,
+        slots=worker.slots,
+        free_disk_bytes=worker.free_disk_bytes,
+        plan_id=worker.plan,
+        online=worker.online,
+        draining=worker.draining,
+        state=worker.state,
+        registered_at=worker.registered_at,
+        last_seen=worker.last_seen,
     )

@@ -33,7 +33,7 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
-class LogSound:
+class LogVerified:
     """Whether the log is what was written."""
 
     sound: bool
@@ -56,15 +56,22 @@ class WorkerTold:
 
     id: str
     hostname: str
-    agents: tuple[str, ...]
+    agents: dict[str, str]
+    """The agents that it can run, with their versions as far as they are known."""
+    tags: tuple[str, ...]
     isolation: str
+    """A rung of the isolation ladder: none, clone, bwrap or container."""
+    slots: int
+    free_disk_bytes: int | None
     plan_id: str | None
     """The only plan that it works on; null: any."""
     online: bool
+    draining: bool
+    """It takes no more tasks."""
+    state: str
+    """Why it claims nothing; empty: it does."""
     registered_at: datetime
     last_seen: datetime
-    attempts: int
-    """How many attempts it is working on."""
 
 
 @dataclass(frozen=True, slots=True)

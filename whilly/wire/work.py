@@ -117,3 +117,5 @@ class Problem:
     detail: str
     remedy: str = ""
     """What to do about it."""
+    errors: tuple[str, ...] = ()
+    """Each fault by itself, where there are several."""

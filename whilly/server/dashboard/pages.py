@@ -125,5 +125,5 @@ ROUTES = (
         form=TASK_FORM,
         also=AFTER,
     ),
-    Route("GET", "/static/{name}", static, PEOPLE, media="*/*"),
+    Route("GET", "/static/{name}", static, PEOPLE, media="*/*", minds_plan=True),
 )

@@ -27,7 +27,7 @@ async def ready(request: Request) -> Response:
 
 
 async def health(request: Request) -> Response:
-    """As `ready`. The details are for those who are known; a probe without a token gets the status alone."""
+    """As `ready`. The details are for those who may see all plans; a probe without a token gets the status alone."""
     return await _health(request)
 
 
@@ -43,7 +43,7 @@ async def _health(request: Request) -> Response:
     fine = depth is not None and engine.listener.connected
     status = "ok" if fine else "unavailable"
     told: Alive = Alive(status)
-    if caller is not None:
+    if caller is not None and caller.plan is None:
         told = Health(status, depth is not None, engine.listener.connected, depth or 0)
     return answer(told, 200 if fine else 503)
 

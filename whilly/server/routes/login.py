@@ -51,5 +51,5 @@ async def logout(request: Request) -> Response:
 
 ROUTES = (
     Route("GET", "/login/{code}", login, EVERYBODY, media="text/html", also=GONE),
-    Route("POST", "/logout", logout, PEOPLE, status=303),
+    Route("POST", "/logout", logout, PEOPLE, status=303, minds_plan=True),
 )

@@ -1,61 +1,129 @@
-"""Plans and single tasks, as programs read them."""
+"""Plans: read them, create, start over, give them a budget, challenge them."""
+
+import asyncio
+from decimal import Decimal
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whilly.operations.read_attempts import task_detail, transcript
-from whilly.operations.read_plans import list_plans, plan_overview, task_view
-from whilly.server.auth import KNOWN, PEOPLE, admit_to_plan
-from whilly.server.bodies import answer
+from whilly.core.money import Micros, from_usd, to_usd
+from whilly.core.names import check_id, id_from
+from whilly.core.triz import preflight
+from whilly.operations.create_plan import create_plan
+from whilly.operations.read_board import read_waiting
+from whilly.operations.read_plans import export_plan, list_plans, plan_overview, plan_summary
+from whilly.operations.reset_plan import reset_plan
+from whilly.operations.set_budget import set_budget
+from whilly.planfile.canonical import export_plan as written
+from whilly.planfile.schema import json_schema
+from whilly.server.auth import KNOWN, PEOPLE
+from whilly.server.bodies import NOTHING, answer, read
 from whilly.server.engine import caller_of, engine_of
+from whilly.server.errors import Denied
+from whilly.server.query import Number
 from whilly.server.route import Route
-from whilly.server.told import told_plan, told_summary, told_task, told_why
-from whilly.wire.plans import PlanList, PlanTold
-from whilly.wire.tasks import TaskTold, WhyTold
+from whilly.server.told import told_plan, told_summary, told_waiting
+from whilly.wire.plans import (
+    BudgetRequest,
+    Created,
+    NewPlan,
+    PlanList,
+    PlanTold,
+    PreflightTold,
+    ResetAnswer,
+    ResetRequest,
+)
+from whilly.wire.tasks import WaitsList
+
+LONGEST_NAME = 1000
+LIMIT = Number("limit", "How many tasks at most.", 100, least=1, most=500)
 
 
 async def plans(request: Request) -> Response:
     """All plans, newest first."""
+    only = caller_of(request).plan
     found = await list_plans(engine_of(request).database)
-    return answer(PlanList(tuple(told_summary(summary) for summary in found)))
+    return answer(PlanList(tuple(told_summary(summary) for summary in found if only in (None, summary.id))))
+
+
+async def create(request: Request) -> Response:
+    """Create an empty plan, to be filled by an import."""
+    asked, engine = await read(request, NewPlan), engine_of(request)
+    if wrong := check_id(asked.id):
+        instead = id_from(asked.id)
+        remedy = f"Write {instead}." if instead else ""
+        raise Denied(422, "malformed", f"{asked.id!a} cannot be a plan's id: it {wrong}.", remedy)
+    if not asked.name.strip() or len(asked.name) > LONGEST_NAME:
+        raise Denied(422, "malformed", f"The plan's name must have 1 to {LONGEST_NAME} characters.")
+    await create_plan(engine.database, asked.id, asked.name, micros(asked.budget_usd))
+    engine.wrote()
+    return answer(Created(asked.id), 201)
 
 
 async def plan(request: Request) -> Response:
     """One plan; its tasks are at `/api/v1/tasks?plan_id=…`."""
-    name = request.path_params["plan"]
-    admit_to_plan(caller_of(request), name)
-    overview = await plan_overview(engine_of(request).database, name, [])
+    overview = await plan_overview(engine_of(request).database, request.path_params["plan"], [])
     return answer(told_plan(overview.summary, overview.plan))
 
 
-async def task(request: Request) -> Response:
-    """One task with all its attempts."""
-    path = request.path_params
-    detail = await task_detail(engine_of(request).database, path["plan"], path["task"])
-    return answer(told_task(detail))
+async def export(request: Request) -> Response:
+    """The plan as a canonical plan file. Importing it changes nothing."""
+    found = await export_plan(engine_of(request).database, request.path_params["plan"])
+    return Response(await asyncio.to_thread(written, found), media_type="application/json")
 
 
-async def why(request: Request) -> Response:
-    """Why a task is where it is, and what would change it."""
-    path = request.path_params
-    view = await task_view(engine_of(request).database, path["plan"], path["task"])
-    return answer(told_why(view.why))
+async def triz(request: Request) -> Response:
+    """Challenge the plan as a whole: contradictions, conflicts, duplicates and weak tasks."""
+    found = await export_plan(engine_of(request).database, request.path_params["plan"])
+    return answer((await asyncio.to_thread(preflight, found)).as_json())
 
 
-async def attempt_transcript(request: Request) -> Response:
-    """What the agent printed in an attempt, as text."""
-    path = request.path_params
-    epoch = min(path["epoch"], 2**31 - 1)
-    said = await transcript(engine_of(request).database, path["plan"], path["task"], epoch)
-    return Response(said.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+async def waiting(request: Request) -> Response:
+    """Tasks of the plan that wait for a person: for a decision, for an answer, or for help after a failure."""
+    database, name = engine_of(request).database, request.path_params["plan"]
+    await plan_summary(database, name)
+    found = await read_waiting(database, name, LIMIT.of(request))
+    return answer(WaitsList(tuple(told_waiting(name, each) for each in found)))
 
 
-_TASK = "/api/v1/plans/{plan}/tasks/{task}"
+async def reset(request: Request) -> Response:
+    """Put all tasks back to PENDING; history and costs are kept. `hard` deletes the plan instead."""
+    asked, engine, name = await read(request, ResetRequest), engine_of(request), request.path_params["plan"]
+    count = await reset_plan(engine.database, name, hard=asked.hard)
+    engine.freed(name)
+    return answer(ResetAnswer(count))
+
+
+async def budget(request: Request) -> Response:
+    """Set or lift what the plan may spend, also while it runs."""
+    asked, engine, name = await read(request, BudgetRequest), engine_of(request), request.path_params["plan"]
+    await set_budget(engine.database, name, micros(asked.budget_usd))
+    engine.freed(name)
+    return NOTHING
+
+
+def micros(amount: Decimal | None) -> Micros | None:
+    """Dollars that were sent, exactly. Raises Denied."""
+    if amount is None:
+        return None
+    try:
+        found = from_usd(amount)
+    except ValueError:
+        found = -1
+    if found < 0 or to_usd(found) != amount:
+        raise Denied(422, "malformed", "An amount is a number of US dollars from 0, with six decimals at most.")
+    return found
+
+
+_PLAN = "/api/v1/plans/{plan}"
 
 ROUTES = (
-    Route("GET", "/api/v1/plans", plans, PEOPLE, gives=PlanList),
-    Route("GET", "/api/v1/plans/{plan}", plan, KNOWN, gives=PlanTold),
-    Route("GET", _TASK, task, PEOPLE, gives=TaskTold),
-    Route("GET", f"{_TASK}/why", why, PEOPLE, gives=WhyTold),
-    Route("GET", f"{_TASK}/attempts/{{epoch:int}}/transcript", attempt_transcript, PEOPLE, media="text/plain"),
+    Route("GET", "/api/v1/plans", plans, PEOPLE, gives=PlanList, minds_plan=True),
+    Route("POST", "/api/v1/plans", create, PEOPLE, body=NewPlan, gives=Created, status=201),
+    Route("GET", _PLAN, plan, KNOWN, gives=PlanTold),
+    Route("GET", f"{_PLAN}/export", export, PEOPLE, gives=json_schema),
+    Route("GET", f"{_PLAN}/triz", triz, PEOPLE, gives=PreflightTold),
+    Route("GET", f"{_PLAN}/reviews", waiting, PEOPLE, gives=WaitsList, query=(LIMIT,)),
+    Route("POST", f"{_PLAN}/reset", reset, PEOPLE, body=ResetRequest, gives=ResetAnswer),
+    Route("PUT", f"{_PLAN}/budget", budget, PEOPLE, body=BudgetRequest),
 )

@@ -66,9 +66,11 @@ async def _drained(request: Request, *, draining: bool) -> Response:
 
 
 ROUTES = (
-    Route("POST", "/api/v1/presence", present, WORKERS, body=Presence, gives=Admission),
-    Route("POST", "/api/v1/presence/end", farewell, WORKERS, body=Farewell),
-    Route("POST", "/api/v1/orders", orders, WORKERS, body=OrdersRequest, gives=Orders),
+    Route("POST", "/api/v1/presence", present, WORKERS, body=Presence, gives=Admission, minds_plan=True),
+    Route("POST", "/api/v1/presence/end", farewell, WORKERS, body=Farewell, minds_plan=True),
+    Route(
+        "POST", "/api/v1/orders", orders, WORKERS, body=OrdersRequest, gives=Orders, or_nothing=True, minds_plan=True
+    ),
     Route("POST", "/api/v1/workers/{worker}/drain", drain, PEOPLE),
     Route("POST", "/api/v1/workers/{worker}/resume", resume, PEOPLE),
 )

@@ -106,7 +106,9 @@ def _attempt(request: Request) -> AttemptKey:
 _PATH = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
 
 ROUTES = (
-    Route("POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment, or_nothing=True),
+    Route(
+        "POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment, or_nothing=True, minds_plan=True
+    ),
     Route("POST", f"{_PATH}/start", start, WORKERS, body=Start, vital=True),
     Route("POST", f"{_PATH}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer, vital=True),
     Route("POST", f"{_PATH}/events", events, WORKERS, body=list[AttemptEvent]),
