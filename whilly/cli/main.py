@@ -9,10 +9,17 @@ from contextlib import suppress
 import typer
 
 from whilly import __version__
-from whilly.cli import budget, control, db, demo, events, logs, plan, review, run, task
+from whilly.cli import budget, control, db, demo, events, logs, plan, review, run, task, worker
 from whilly.core.errors import BadSetting, IllegalTransition, PlanRejected, Refused, WhillyError
 
-_GROUPS = {"plan": plan.app, "task": task.app, "review": review.app, "budget": budget.app, "db": db.app}
+_GROUPS = {
+    "plan": plan.app,
+    "task": task.app,
+    "review": review.app,
+    "budget": budget.app,
+    "db": db.app,
+    "worker": worker.app,
+}
 _NO_HELP = {"help": False}
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
