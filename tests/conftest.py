@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -16,6 +17,12 @@ import pytest
 
 from whilly.store import embedded, schema
 from whilly.store.database import Database
+
+for _number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+    # Under `nohup`, or as a background job, the tests are started with these ignored, and every program that they
+    # start would inherit that; asking it to stop is what many of them do.
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler)
 
 TEMPLATE = "whilly_template"
 Result = TypeVar("Result")

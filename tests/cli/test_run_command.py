@@ -283,11 +283,6 @@ def test_a_terminal_that_is_closed_loses_no_attempt(
     import fcntl
     import termios
 
-    def at_a_terminal() -> None:
-        # Whoever runs the tests under `nohup` passes on that SIGHUP is ignored, as if this run were to stay.
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
     whilly("plan", "import", write_plan(tmp_path, {"id": "A"}))
     script = write_scripts(tmp_path, A=[{"print": "busy"}, {"hang": True}])
     arguments = ["run", "--plan", "p", "--repo", str(repository), "--agent", "scripted", "--script", str(script)]
@@ -298,7 +293,7 @@ def test_a_terminal_that_is_closed_loses_no_attempt(
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
-        preexec_fn=at_a_terminal,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         env={**os.environ, "WHILLY_DATABASE_URL": database_url, "TERM": "xterm"},
     ) as running:
         os.close(theirs)
