@@ -26,6 +26,10 @@ def test_every_variable_changes_something(tmp_path: Path) -> None:
         "WHILLY_PLAN_ID": "bookshop",
         "WHILLY_CONTROL_URL": "https://whilly.example.org",
         "WHILLY_WORKER_ID": "laptop-1",
+        "WHILLY_WORKER_TAGS": "gpu, arm",
+        "WHILLY_FUNNEL_URL_SOURCE": "file",
+        "WHILLY_FUNNEL_URL_FILE": str(tmp_path / "url.txt"),
+        "WHILLY_FUNNEL_POLL_SECONDS": "2.5",
         "CLAUDE_BIN": "/opt/claude",
         "WHILLY_CLAUDE_MODEL": "sonnet",
         "WHILLY_MODEL": "opus",
@@ -94,3 +98,17 @@ def test_a_password_is_not_shown() -> None:
 @pytest.mark.parametrize("name", VARIABLES)
 def test_every_variable_is_documented(name: str) -> None:
     assert f"| `{name}` | {VARIABLES[name]} |" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("WHILLY_FUNNEL_URL_SOURCE", "carrier-pigeon", "write one of static, file, postgres"),
+        ("WHILLY_FUNNEL_POLL_SECONDS", "soon", "not a number of seconds"),
+        ("WHILLY_FUNNEL_POLL_SECONDS", "nan", "not a number of seconds"),
+        ("WHILLY_WORKER_TAGS", "gpu,not a tag", "the tag 'not a tag'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(name: str, value: str, said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        Settings.from_environment({name: value})

@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import SplitResult, urlsplit
 
 from whilly.core.errors import BadSetting
+from whilly.core.names import check_id
 
 VARIABLES: Mapping[str, str] = MappingProxyType(
     {
@@ -22,6 +23,11 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
         "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",
         "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and the first number that is free",
+        "WHILLY_WORKER_TAGS": "what this worker is tagged with, separated by commas; tasks may ask for tags",
+        "WHILLY_FUNNEL_URL_SOURCE": "where `whilly-worker` learns the control plane's address: `static` (it never "
+        "changes; the default), `file` or `postgres`",
+        "WHILLY_FUNNEL_URL_FILE": "the file with the address, for the source `file`; without it `/funnel/url.txt`",
+        "WHILLY_FUNNEL_POLL_SECONDS": "how often to look for another address; without it 5 for a file, 30 for postgres",
         "CLAUDE_BIN": "the Claude Code program; without it `claude` on the PATH",
         "WHILLY_CLAUDE_MODEL": "the model Claude Code shall use; without it `WHILLY_MODEL`, else its own choice",
         "WHILLY_MODEL": "the older name of `WHILLY_CLAUDE_MODEL`",
@@ -45,6 +51,11 @@ class Settings:
     control_url: str | None = None
     """As it was given: whether it is safe for a token is for the worker to judge."""
     worker_id: str | None = None
+    worker_tags: tuple[str, ...] = ()
+    funnel_url_source: str = "static"
+    """static, file or postgres."""
+    funnel_url_file: Path = Path("/funnel/url.txt")
+    funnel_poll_seconds: float | None = None
     metrics_token: str | None = field(default=None, repr=False)
     claude_bin: str = "claude"
     claude_model: str | None = None
@@ -62,6 +73,10 @@ class Settings:
             plan_id=_name(given, "WHILLY_PLAN_ID"),
             control_url=given.get("WHILLY_CONTROL_URL"),
             worker_id=_name(given, "WHILLY_WORKER_ID"),
+            worker_tags=tags_in(given.get("WHILLY_WORKER_TAGS", ""), "WHILLY_WORKER_TAGS"),
+            funnel_url_source=_one_of(given, "WHILLY_FUNNEL_URL_SOURCE", "static", "file", "postgres"),
+            funnel_url_file=Path(given.get("WHILLY_FUNNEL_URL_FILE", cls.funnel_url_file)).expanduser(),
+            funnel_poll_seconds=_seconds(given, "WHILLY_FUNNEL_POLL_SECONDS"),
             metrics_token=given.get("WHILLY_METRICS_TOKEN"),
             claude_bin=given.get("CLAUDE_BIN", cls.claude_bin),
             claude_model=given.get("WHILLY_CLAUDE_MODEL") or given.get("WHILLY_MODEL"),
@@ -96,6 +111,34 @@ def _name(given: Mapping[str, str], name: str) -> str | None:
     if value is not None and (len(value) > 200 or not value.isprintable() or " " in value):
         raise BadSetting(f"{name} is not a name: use letters, digits, dots and dashes, without spaces.")
     return value
+
+
+def tags_in(text: str, where: str) -> tuple[str, ...]:
+    """Tags separated by commas, each once. Raises BadSetting, naming `where` they were given."""
+    tags = dict.fromkeys(tag for part in text.split(",") if (tag := part.strip()))
+    for tag in tags:
+        if wrong := check_id(tag):
+            raise BadSetting(f"{where}: the tag {tag!r} {wrong}; use letters, digits, dots, dashes and underscores.")
+    return tuple(tags)
+
+
+def _one_of(given: Mapping[str, str], name: str, default: str, *others: str) -> str:
+    value = given.get(name, default).lower()
+    if value not in (default, *others):
+        raise BadSetting(f"{name} is {value!r}; write one of {', '.join((default, *others))}.")
+    return value
+
+
+def _seconds(given: Mapping[str, str], name: str) -> float | None:
+    if name not in given:
+        return None
+    try:
+        seconds = float(given[name])
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise BadSetting(f"{name} is not a number of seconds from 0.1 to 3600.")
+    return seconds
 
 
 def _database_url(given: Mapping[str, str]) -> str | None:

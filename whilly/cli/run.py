@@ -218,6 +218,8 @@ def _equipment(
         environment=os.environ,
         checks=wanted.checks,
         in_place=wanted.in_place,
+        # The folder's lock says that no other process has this name here.
+        take_over=True,
         heartbeat_seconds=HEARTBEAT_SECONDS,
         tell=tell,
     )

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ import typer
 
 from whilly import __version__
 from whilly.core.errors import BadSetting, WhillyError
-from whilly.settings import Settings
+from whilly.settings import Settings, tags_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,10 +50,22 @@ def work(
         str, typer.Option(metavar="NAME", help="This worker's own name (WHILLY_WORKER_ID).", show_default=False)
     ] = "",
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="For tasks that name no agent: claude, scripted.")
-    ] = "claude",
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An agent to offer: claude, scripted. May be repeated; the first is for tasks that name none.",
+            show_default="claude",
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TAG", help="What tasks may ask for; may be repeated (WHILLY_WORKER_TAGS)."),
+    ] = None,
     slots: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Tasks at the same time.")] = 1,
     once: Annotated[bool, typer.Option("--once", help="End after one attempt.")] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take this worker's identity from another process that has it.")
+    ] = False,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow plain HTTP to another machine: the token can be read.")
     ] = False,
@@ -68,8 +81,27 @@ def work(
     if not plan:
         raise BadSetting("Name the plan with --plan or WHILLY_PLAN_ID.")
     bearer = _token(token_file, token)
-    name = worker_id or settings.worker_id
-    raise typer.Exit(asyncio.run(_work(settings, address, bearer, plan, name, agent, slots, once)))
+    offer = Offered(
+        worker_id or settings.worker_id,
+        tuple(dict.fromkeys(agent or ["claude"])),
+        tags_in(",".join(tag), "--tag") if tag else settings.worker_tags,
+        slots,
+        1 if once else None,
+        take_over,
+    )
+    raise typer.Exit(asyncio.run(_work(settings, address, bearer, plan, offer)))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What this worker is asked to be."""
+
+    name: str | None
+    agents: tuple[str, ...]
+    tags: tuple[str, ...]
+    slots: int
+    max_tasks: int | None
+    take_over: bool
 
 
 def checked_address(text: str, *, insecure: bool) -> str:
@@ -109,16 +141,7 @@ def _token(file: Path | None, given: str) -> str:
     return given
 
 
-async def _work(
-    settings: Settings,
-    address: str,
-    token: str,
-    plan: str,
-    worker_id: str | None,
-    agent: str,
-    slots: int,
-    once: bool,
-) -> int:
+async def _work(settings: Settings, address: str, token: str, plan: str, offered: Offered) -> int:
     from whilly.cli.identity import worker_identity
     from whilly.cli.session import no_terminal_after
     from whilly.client.connect import over_network
@@ -132,31 +155,33 @@ async def _work(
 
     hide_memory()
     stop = Stop()
-    with worker_identity(settings.data_dir, worker_id) as (worker, folder):
+    with worker_identity(settings.data_dir, offered.name) as (worker, folder):
         async with over_network(address, token) as http:
             equipment = Equipment(
                 control_plane=ControlPlane(http),
                 address=address,
                 worker=worker,
                 plan=plan,
-                runners=_runners(settings, agent),
+                runners=_runners(settings, offered.agents),
                 workspaces=folder / "workspaces",
                 state=folder,
                 environment=os.environ,
                 secrets=(token,),
+                tags=offered.tags,
+                take_over=offered.take_over,
                 tell=lambda sentence: typer.echo(one_line(sentence, 400), err=True),
             )
             with stop_on_signals(stop, no_terminal_after):
                 try:
-                    worked = await Worker(equipment, slots=slots, max_tasks=1 if once else None).run(stop)
+                    worked = await Worker(equipment, slots=offered.slots, max_tasks=offered.max_tasks).run(stop)
                 except Rejected as refused:
                     raise BadSetting(f"The control plane at {address} refuses this worker: {refused}") from None
     for attempt in worked.attempts:
         typer.echo(one_line(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}", 400))
-    return 2 if worked.unusable or (worked.missing and not worked.attempts) else 0
+    return 2 if worked.unusable or worked.superseded or (worked.missing and not worked.attempts) else 0
 
 
-def _runners(settings: Settings, agent: str) -> "Mapping[str, AgentRunner]":
+def _runners(settings: Settings, agents: tuple[str, ...]) -> "Mapping[str, AgentRunner]":
     from whilly.agents.registry import AgentSettings, runner_named
 
     known = AgentSettings(
@@ -166,7 +191,7 @@ def _runners(settings: Settings, agent: str) -> "Mapping[str, AgentRunner]":
         claude_proxy_url=settings.claude_proxy_url,
         claude_no_proxy=settings.claude_no_proxy,
     )
-    return {agent: runner_named(agent, known)}
+    return {agent: runner_named(agent, known) for agent in agents}
 
 
 def main() -> None:

@@ -1,0 +1,2 @@
+-- Where the control plane can be reached from outside at the moment.
+select url from published_address
