@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from commands import command_reference
+from http_reference import http_errors, http_reference, http_types
 from judgements import gate_rules, triz_categories, triz_weights
 
 from whilly import settings
@@ -148,6 +149,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "errors": error_family,
     "failure-catalogue": failure_catalogue,
     "gate-rules": gate_rules,
+    "http": http_reference,
+    "http-errors": http_errors,
+    "http-types": http_types,
     "lifecycle": lifecycle_drawing,
     "metrics": metrics_table,
     "script-steps": script_steps,

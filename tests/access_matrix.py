@@ -73,6 +73,7 @@ MAY = {
     ("GET", "/events/stream"): f"worker-a worker-b {PEOPLE}",
     ("GET", "/changes"): PEOPLE,
     ("GET", "/metrics"): "metrics",
+    ("GET", "/openapi.json"): f"{WORKERS} {PEOPLE_OF_A_PLAN}",
     ("GET", "/health/live"): ANYBODY,
     ("GET", "/health/ready"): ANYBODY,
     ("GET", "/health"): ANYBODY,

@@ -23,6 +23,7 @@ from whilly.server.route import Route, mounted
 from whilly.server.routes import (
     attempts,
     control,
+    description,
     events,
     health,
     login,
@@ -57,6 +58,7 @@ ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
     *metrics.ROUTES,
     *login.ROUTES,
+    *description.ROUTES,
     *pages.ROUTES,
 )
 """Every way in, each with who may take it."""
@@ -107,6 +109,8 @@ def wired(
     """Put the control plane into an application."""
     engine = Engine(database, timing or Timing(), metrics_token=metrics_token, mirror=mirror)
     app.state.engine = engine
+    app.state.routes = ROUTES
+    app.state.description = None
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
     app.state.boards = Boards(database)
