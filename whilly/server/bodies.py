@@ -29,13 +29,17 @@ _UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 async def body_of(request: Request, largest: int = LARGEST) -> bytes:
     """The whole body. Raises Denied when it is too large or too slow in coming."""
+    too_large = Denied(413, "too_large", f"The body is larger than {largest:,} bytes.", "Send it in parts.")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and len(announced) < 20 and int(announced) > largest:
+        raise too_large
     received = bytearray()
     try:
         async with asyncio.timeout(RECEIPT_SECONDS):
             async for chunk in request.stream():
                 received += chunk
                 if len(received) > largest:
-                    raise Denied(413, "too_large", f"The body is larger than {largest:,} bytes.", "Send it in parts.")
+                    raise too_large
     except TimeoutError:
         raise Denied(408, "too_slow", f"The body did not arrive within {RECEIPT_SECONDS:.0f} s.") from None
     except ClientDisconnect:
