@@ -25,6 +25,7 @@ FOLLOWS = {
     Remedy.PARK: "waits as long as the provider says",
     Remedy.RETURN: "back to the queue",
     Remedy.PERSON: "BLOCKED until a person acts",
+    Remedy.PAY: "back to the queue, where the plan's budget holds it; BLOCKED when its own budget is used up",
     Remedy.FAIL: "FAILED",
 }
 COUNTED = {
@@ -34,6 +35,7 @@ COUNTED = {
     Remedy.PARK: False,
     Remedy.RETURN: False,
     Remedy.PERSON: True,
+    Remedy.PAY: False,
     Remedy.FAIL: True,
 }
 

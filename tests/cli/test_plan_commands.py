@@ -220,3 +220,15 @@ def test_output_that_cannot_be_written_is_one_sentence(
             timeout=60,
         )
     assert (done.returncode, done.stderr) == (2, "whilly: The output could not be written: No space left on device.\n")
+
+
+def test_a_budget_per_day_is_set(whilly: Whilly, tmp_path: Path) -> None:
+    whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, budget_usd_per_day=2.5))
+
+    assert whilly("budget", "set", "p", "3", "--per-day").out == "Plan p may spend $3.00 per day.\n"
+    assert '"budget_usd_per_day": 3' in whilly("plan", "export", "p").out
+    assert whilly("budget", "set", "p", "none", "--per-day").out == "Plan p may spend what it likes per day.\n"
+    assert "per_day" not in whilly("plan", "export", "p").out
+    refused = whilly("budget", "set", "p", "3", "--per-day", "--task", "A")
+    assert refused.code == 2
+    assert "leave out --per-day" in refused.err

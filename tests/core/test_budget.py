@@ -1,10 +1,14 @@
 """Money, exactly."""
 
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from whilly.core import budget
+from whilly.core.budget import Purse
 from whilly.core.money import from_usd, shown, to_usd
 
 amounts = st.integers(0, 10**12)
@@ -36,13 +40,49 @@ def test_no_micro_dollar_is_lost(micros: int) -> None:
     assert from_usd(to_usd(micros)) == micros
 
 
-@given(amounts, st.lists(st.none() | amounts, max_size=30))
-def test_reservations_never_exceed_the_budget(total: int, caps: list[int | None]) -> None:
-    reserved = 0
+@given(amounts, st.none() | amounts, st.lists(st.none() | amounts, max_size=30))
+def test_reservations_never_exceed_the_budget(total: int, daily: int | None, caps: list[int | None]) -> None:
+    purse = Purse(total, 0, 0, daily)
     for cap in caps:
-        granted = budget.reservation(budget.available(total, 0, reserved), cap, 0)
-        reserved += granted or 0
-    assert reserved <= total
+        granted = budget.reservation(purse.left, cap, 0) or 0
+        purse = replace(purse, reserved=purse.reserved + granted)
+    assert purse.reserved <= total
+    assert daily is None or purse.reserved <= daily
+
+
+@given(st.none() | amounts, st.none() | amounts, amounts, amounts, amounts)
+def test_what_is_left_and_what_is_overdrawn_fit_together(
+    total: int | None, daily: int | None, spent: int, today: int, reserved: int
+) -> None:
+    purse = Purse(total, spent, reserved, daily, today)
+    if not purse.limited:
+        assert purse.left is None
+        assert purse.overdrawn == 0
+    elif purse.left:
+        assert purse.overdrawn == -purse.left
+    else:
+        assert purse.left == 0
+        assert purse.overdrawn >= 0
+
+
+@given(st.none() | amounts, st.lists(st.integers(0, 10**9), max_size=30))
+def test_each_share_is_reached_once_however_the_bills_come(total: int | None, bills: list[int]) -> None:
+    spent, told = 0, []
+    for bill in bills:
+        told += sorted(budget.reached(total, spent + bill) - budget.reached(total, spent))
+        spent += bill
+    expected = [
+        share for share in (80, 100) if total is not None and spent and Decimal(spent) >= Decimal(total) * share / 100
+    ]
+    assert told == expected
+
+
+@pytest.mark.parametrize(
+    ("total", "spent", "shares"),
+    [(100, 79, set()), (100, 80, {80}), (100, 99, {80}), (100, 100, {80, 100}), (0, 0, set()), (0, 1, {80, 100})],
+)
+def test_shares_of_a_budget(total: int, spent: int, shares: set[int]) -> None:
+    assert budget.reached(total, spent) == shares
 
 
 @given(amounts, amounts, amounts, st.none() | amounts)

@@ -93,7 +93,30 @@ SITUATIONS = [
         facts(budget=2_000_000, spent=2_100_000),
         "over_budget",
         "Plan toy has spent $2.10 of its budget of $2.00.",
-        "Raise it with `whilly budget set toy AMOUNT`.",
+        "Raise it with `whilly budget set toy AMOUNT`, or go on without one: `whilly budget set toy none`.",
+    ),
+    (
+        facts(
+            budget=2_000_000,
+            spent=2_100_000,
+            asks_about_budget=True,
+            plan_paused="The budget of $2.00 is used up ($2.10 spent): raise it, or go on without one?",
+        ),
+        "over_budget",
+        "Plan toy has spent $2.10 of its budget of $2.00.",
+        "Raise it with `whilly budget set toy AMOUNT`, or go on without one: `whilly budget set toy none`.",
+    ),
+    (
+        facts(daily_budget=2_000_000, spent_today=2_100_000),
+        "over_daily_budget",
+        "Plan toy has spent $2.10 today, of $2.00 per day.",
+        "Nothing: it goes on at midnight UTC; or raise it with `whilly budget set toy AMOUNT --per-day`.",
+    ),
+    (
+        facts(daily_budget=2_000_000, spent_today=1_000_000, reserved=1_000_000),
+        "budget_reserved",
+        "Running tasks have reserved what is left of plan toy's budget for today ($1.00).",
+        "Nothing: it goes on when one of them ends; or raise it with `whilly budget set toy AMOUNT --per-day`.",
     ),
     (
         facts(budget=2_000_000, spent=1_000_000, reserved=1_000_000),

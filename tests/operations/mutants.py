@@ -151,8 +151,8 @@ MONEY = {
     ),
     "a reservation that ends with nothing": Mutant(
         "settle_budgets",
-        "p.reserved_micros - b.freed",
-        "p.reserved_micros",
+        "b.reserved_micros - b.freed",
+        "b.reserved_micros",
         finishes.test_an_agent_that_never_started_is_not_charged,
     ),
     "an unknown cost that is none": Mutant(
@@ -175,7 +175,7 @@ MONEY = {
     ),
     "a first budget that misses an end": Mutant(
         "close_attempts",
-        "select p.budget_micros is not null from",
+        "select coalesce(p.budget_micros, p.daily_budget_micros) is not null from",
         "select false from",
         partial(moments.test_a_first_budget_counts_what_is_just_being_claimed_or_ended, end=0),
     ),

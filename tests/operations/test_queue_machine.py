@@ -32,7 +32,7 @@ from whilly.operations.renew_leases import renew_leases
 from whilly.operations.reset_plan import reset_plan
 from whilly.operations.review_task import DECISIONS, review_task
 from whilly.operations.sequence_events import sequence_events
-from whilly.operations.set_budget import set_budget
+from whilly.operations.set_budget import set_budget, set_daily_budget
 from whilly.operations.start_attempts import start_attempts
 from whilly.operations.steer_task import cancel_task, retry_task, skip_task
 from whilly.operations.sweep_leases import sweep_leases
@@ -48,6 +48,7 @@ _plans = itertools.count(1)
 names = st.sampled_from(NAMES)
 outcomes = st.sampled_from([o for o in Outcome if o is not Outcome.RELEASED])
 costs = st.none() | st.integers(0, 400_000)
+budgets = st.none() | st.integers(0, 2_000_000)
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -61,6 +62,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.held: list[Assignment] = []
         self.reports: dict[tuple[str, int], Report] = {}
         self.accepted: dict[str, list[int]] = {}
+        self.reached: dict[str, bool] = {}
+        self.told: dict[str, int] = {}
 
     def attempt(self, work: Awaitable[Result]) -> Result | None:
         """The result, or None where the rules refuse."""
@@ -69,8 +72,8 @@ class QueueMachine(RuleBasedStateMachine):
         except WhillyError:
             return None
 
-    @initialize(data=st.data(), budget=st.none() | st.integers(0, 2_000_000))
-    def a_plan_comes_in(self, data: st.DataObject, budget: int | None) -> None:
+    @initialize(data=st.data(), budget=budgets, daily=budgets)
+    def a_plan_comes_in(self, data: st.DataObject, budget: int | None, daily: int | None) -> None:
         tasks = []
         for place, name in enumerate(NAMES):
             needs = tuple(sorted(data.draw(st.sets(st.sampled_from(NAMES[:place]))))) if place else ()
@@ -78,7 +81,11 @@ class QueueMachine(RuleBasedStateMachine):
             review = data.draw(st.sampled_from(Review))
             status = data.draw(st.sampled_from([Status.PENDING] * 5 + [Status.DONE, Status.FAILED, Status.SKIPPED]))
             tasks.append(a_task(name, needs, key_files=files, review=review, status=status))
-        self.run(import_plan(self.database, a_plan(*tasks, plan=self.plan, budget=budget, checks=(a_check(),))))
+        self.run(
+            import_plan(
+                self.database, a_plan(*tasks, plan=self.plan, budget=budget, daily_budget=daily, checks=(a_check(),))
+            )
+        )
 
     @rule(count=st.integers(1, 3))
     def workers_claim(self, count: int) -> None:
@@ -86,9 +93,11 @@ class QueueMachine(RuleBasedStateMachine):
         asks = [(f"w{number}", a_request(self.plan)) for number in range(count)]
         found = [one for one in self.run(claim_tasks(self.database, asks, LEASE)) if one]
         self.held += found
+        after = self.money()
         if found and before["budget_micros"] is not None:
-            after = self.money()
             assert after["spent_micros"] + after["reserved_micros"] <= before["budget_micros"]
+        if found and before["daily_budget_micros"] is not None:
+            assert after["spent_today"] + after["reserved_micros"] <= before["daily_budget_micros"]
         again = self.run(claim_tasks(self.database, asks, LEASE))
         assert [one.key for one in again if one][: len(found)] == [one.key for one in found][: len(again)]
         self.held += [one for one in again if one and one.key not in {held.key for held in self.held}]
@@ -161,9 +170,13 @@ class QueueMachine(RuleBasedStateMachine):
     def a_person_resets(self) -> None:
         self.attempt(reset_plan(self.database, self.plan, hard=False))
 
-    @rule(budget=st.none() | st.integers(0, 2_000_000))
-    def a_person_sets_the_budget(self, budget: int | None) -> None:
-        self.run(set_budget(self.database, self.plan, budget))
+    @rule(budget=budgets, change=st.sampled_from([set_budget, set_daily_budget]))
+    def a_person_sets_the_budget(self, budget: int | None, change: Callable[..., Awaitable[None]]) -> None:
+        self.run(change(self.database, self.plan, budget))
+
+    @rule()
+    def midnight_passes(self) -> None:
+        self.run(self.execute("update plans set day = day - 1 where id = $1", self.plan))
 
     @rule(paused=st.booleans())
     def a_person_pauses_or_resumes(self, paused: bool) -> None:
@@ -171,13 +184,34 @@ class QueueMachine(RuleBasedStateMachine):
             self.run(pause(self.database, self.plan, "", "ada"))
             (found,) = self.run(claim_tasks(self.database, [("w", a_request(self.plan))], LEASE))
             assert found is None
-        self.run(resume(self.database, self.plan, "ada"))
+        asks = self.money()["asks_about_budget"]
+        self.attempt(resume(self.database, self.plan, "ada"))
+        assert (self.money()["paused_reason"] is not None) is asks
 
     @invariant()
     def the_books_balance(self) -> None:
         for name, truth in TRUTHS.items():
             broken = self.run(self.rows(truth, self.plan))
             assert not broken, f"{name}: {[dict(row) for row in broken]}"
+
+    @invariant()
+    def what_a_budget_reaches_is_told_once_each_time(self) -> None:
+        money = self.money()
+        spent, budget = money["spent_micros"], money["budget_micros"]
+        for share, kind in ((80, "plan.budget_warning"), (100, "plan.budget_exceeded")):
+            reached = budget is not None and spent > 0 and spent * 100 >= budget * share
+            told = self.run(self.rows("select from events where plan_id = $1 and type = $2", self.plan, kind))
+            if reached and not self.reached.get(kind):
+                assert len(told) == self.told.get(kind, 0) + 1, kind
+            elif self.told.get(kind, 0) != len(told):
+                raise AssertionError(f"{kind} was told without a crossing")
+            self.reached[kind], self.told[kind] = reached, len(told)
+
+    @invariant()
+    def a_plan_that_asks_has_no_money(self) -> None:
+        money = self.money()
+        if money["asks_about_budget"]:
+            assert money["spent_micros"] >= money["budget_micros"]
 
     @invariant()
     def no_result_is_accepted_twice(self) -> None:
@@ -193,7 +227,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert not surprise, f"{name}: the model knows no way to {surprise}"
 
     def money(self) -> Any:
-        return self.run(self.rows("select * from plans where id = $1", self.plan))[0]
+        return self.run(self.rows("select *, spent_today(p) from plans p where id = $1", self.plan))[0]
 
     def task(self, name: str) -> Any:
         return self.run(self.rows("select * from tasks where plan_id = $1 and id = $2", self.plan, name))[0]
@@ -251,7 +285,8 @@ TRUTHS = {
             )
         )""",
     "a plan's reservations are those of its running tasks": """
-        select p.id, p.reserved_micros from plans p where p.id = $1 and p.budget_micros is not null
+        select p.id, p.reserved_micros from plans p
+        where p.id = $1 and coalesce(p.budget_micros, p.daily_budget_micros) is not null
             and p.reserved_micros <> (
                 select coalesce(sum(reserved_micros), 0) from tasks t where t.plan_id = p.id
             )""",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from whilly.cli.session import with_database
+from whilly.cli.session import who, with_database
 from whilly.core.errors import BadSetting
 from whilly.core.money import Micros, from_usd, shown, to_usd
 
@@ -33,13 +33,21 @@ def set_(
     task: Annotated[
         str | None, typer.Option(metavar="TASK", help="Set the budget of this task instead.", show_default=False)
     ] = None,
+    per_day: Annotated[
+        bool, typer.Option("--per-day", help="Set what may be spent per day, which begins at midnight UTC.")
+    ] = False,
 ) -> None:
     """Set or lift the budget of a plan or of one task, also while it runs."""
-    from whilly.operations.set_budget import set_budget, set_task_budget
+    from whilly.operations.set_budget import set_budget, set_daily_budget, set_task_budget
 
     limit = None if usd.lower() == "none" else amount(usd)
-    if task is None:
-        with_database(lambda database: set_budget(database, plan, limit))
-    else:
+    if task is not None and per_day:
+        raise typer.BadParameter("A task has one budget, for all of its attempts: leave out --per-day.")
+    if task is not None:
         with_database(lambda database: set_task_budget(database, plan, task, limit))
-    typer.echo(f"{task or 'Plan ' + plan} may spend {'what it likes' if limit is None else shown(limit)}.")
+    elif per_day:
+        with_database(lambda database: set_daily_budget(database, plan, limit, who()))
+    else:
+        with_database(lambda database: set_budget(database, plan, limit, who()))
+    may = "what it likes" if limit is None else shown(limit)
+    typer.echo(f"{task or 'Plan ' + plan} may spend {may}{' per day' if per_day else ''}.")

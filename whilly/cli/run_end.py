@@ -50,6 +50,14 @@ def judge_run(
             f"The budget is used up ({spent} spent) and {_tasks(progress.ready)} could still run.",
             f"whilly budget set {plan} USD",
         )
+    if progress.ready and progress.day_spent_up:
+        spent = f"{shown(progress.spent_today)} of {shown(progress.daily_budget)}"
+        return RunEnd(
+            CANNOT_GO_ON,
+            f"The budget for today is used up ({spent} spent since midnight UTC) and {_tasks(progress.ready)} could "
+            "still run.",
+            f"whilly budget set {plan} USD --per-day",
+        )
     if progress.unserved:
         agent = progress.unserved_agent
         wanted = f"the agent {agent}" if agent else progress.unserved_because

@@ -43,9 +43,13 @@ def _sentence(kind: str, payload: dict[str, Any]) -> str | None:
             return f"waits for a person's decision {when}"
         case "human_review.approved" | "human_review.rejected" | "human_review.changes_requested":
             return f"{payload.get('decision')} by {payload.get('reviewer')}"
-        case "plan.budget_exceeded":
+        case (
+            "plan.budget_exceeded" | "plan.daily_budget_exceeded" | "plan.budget_warning" | "plan.daily_budget_warning"
+        ):
             budget, spent = (shown(from_usd(payload[name])) for name in ("budget_usd", "spent_usd"))
-            return f"the budget of {budget} is used up ({spent} spent)"
+            per_day = " for today" if "daily" in kind else ""
+            gone = "used up" if kind.endswith("exceeded") else "nearly used up"
+            return f"the budget{per_day} of {budget} is {gone} ({spent} spent)"
         case "task.blocked" | "task.skipped":
             return f"{kind.removeprefix('task.').upper()}: {payload.get('reason')}"
         case "task.cancel_requested":

@@ -63,7 +63,9 @@ class RunView:
         if not self._looked and progress.paused is not None and progress.pending:
             # A pause that begins later is an event, and told as one.
             why = progress.paused.rstrip(".")
-            if progress.plan_is_paused:
+            if progress.asks_about_budget:
+                self.say(f"Plan {self._plan} is paused ({why}); `whilly budget set {self._plan} USD` goes on.")
+            elif progress.plan_is_paused:
                 self.say(f"Plan {self._plan} is paused ({why}); `whilly resume {self._plan}` goes on.")
             else:
                 self.say(f"Everything is paused ({why}); `whilly resume` goes on.")

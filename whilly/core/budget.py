@@ -1,15 +1,54 @@
 """How much of a budget an attempt may take. Amounts are micro-dollars; None is: no limit."""
 
+from dataclasses import dataclass
+
 from whilly.core.money import MICROS_PER_USD, Micros
 
 DEFAULT_ESTIMATE: Micros = MICROS_PER_USD // 2
 """What an attempt is expected to cost while nothing better is known: half a dollar, the order of magnitude of a short
 coding run at the list prices of 2026. A task's own budget replaces it."""
 
+WARNING_PCT, EXCEEDED_PCT = 80, 100
+"""Shares of a budget that are told when they are reached."""
 
-def available(budget: Micros | None, spent: Micros, reserved: Micros) -> Micros | None:
-    """What is left to reserve; 0 when nothing is."""
-    return None if budget is None else max(budget - spent - reserved, 0)
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """What a plan may spend in all and per day (UTC), and what of it is gone."""
+
+    budget: Micros | None
+    spent: Micros
+    reserved: Micros
+    """By running attempts; counted against the day as well, on which they will probably end."""
+    daily_budget: Micros | None = None
+    spent_today: Micros = 0
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget of either kind."""
+        return self.budget is not None or self.daily_budget is not None
+
+    @property
+    def left(self) -> Micros | None:
+        """What can still be reserved; 0 when nothing can."""
+        left = [budget - spent - self.reserved for budget, spent in self._caps if budget is not None]
+        return max(min(left), 0) if left else None
+
+    @property
+    def overdrawn(self) -> Micros:
+        """By how much more is spent and reserved than may be: a budget was lowered, or an attempt cost more."""
+        return max((spent + self.reserved - budget for budget, spent in self._caps if budget is not None), default=0)
+
+    @property
+    def _caps(self) -> tuple[tuple[Micros | None, Micros], ...]:
+        return (self.budget, self.spent), (self.daily_budget, self.spent_today)
+
+
+def reached(budget: Micros | None, spent: Micros) -> frozenset[int]:
+    """Which of the told shares of a budget are spent. Nothing spent is no share, also of a budget of 0."""
+    if budget is None or spent <= 0:
+        return frozenset()
+    return frozenset(share for share in (WARNING_PCT, EXCEEDED_PCT) if spent * 100 >= budget * share)
 
 
 def reservation(left_in_plan: Micros | None, task_budget: Micros | None, task_spent: Micros) -> Micros | None:
@@ -24,18 +63,15 @@ def reservation(left_in_plan: Micros | None, task_budget: Micros | None, task_sp
     return wanted if wanted > 0 else None
 
 
-def limit(
-    plan_budget: Micros | None, task_budget: Micros | None, reserved: Micros, *, promised: Micros = 0
-) -> Micros | None:
-    """The most an attempt may spend now: its reservation, wherever a budget exists at all.
+def limit(limited: bool, task_budget: Micros | None, reserved: Micros, *, overdrawn: Micros = 0) -> Micros | None:
+    """The most an attempt may spend now: its reservation, wherever a budget exists at all (`limited`: of the plan).
 
-    `promised` is what the plan has spent and reserved in all. Where a budget was lowered below that, each running
-    attempt gives up the whole difference, so that together they stay within it whoever spends first.
+    Where a plan is overdrawn, each running attempt gives up the whole difference, so that together they stay within
+    the budget whoever spends first.
     """
-    if plan_budget is None and task_budget is None:
+    if not limited and task_budget is None:
         return None
-    overdrawn = 0 if plan_budget is None else max(promised - plan_budget, 0)
-    return max(reserved - overdrawn, 0)
+    return max(reserved - max(overdrawn, 0), 0)
 
 
 def top_up(reserved: Micros, used: Micros, left_in_plan: Micros, task_left: Micros | None) -> Micros:

@@ -48,6 +48,9 @@ class Remedy(StrEnum):
     """Straight back to the queue. Does not use up an attempt."""
     PERSON = "person"
     """BLOCKED until a person acts."""
+    PAY = "pay"
+    """Back to the queue, where the plan's budget holds it, without using up an attempt; BLOCKED when the task's own
+    budget is used up."""
     FAIL = "fail"
     """FAILED; trying again unchanged would give the same."""
 
@@ -118,9 +121,9 @@ ENDINGS: dict[Outcome, Ending] = {
         Remedy.RETRY, "The agent gave no sign of work for too long and was stopped.", "Read the transcript's end."
     ),
     Outcome.OVER_BUDGET: Ending(
-        Remedy.PERSON,
+        Remedy.PAY,
         "The agent reached its spending limit and was stopped; its work is kept.",
-        "Raise the budget, then retry; or take over the kept work.",
+        "Raise the budget: the task goes on from its kept work. If the budget is the task's own, retry it then.",
     ),
     Outcome.CHECKS_FAILED: Ending(
         Remedy.JUDGE,

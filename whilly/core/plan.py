@@ -127,6 +127,8 @@ class Plan:
     """In file order, which breaks ties between equal priorities."""
     checks: tuple[Check, ...] = ()
     budget: Micros | None = None
+    daily_budget: Micros | None = None
+    """The most that may be spent from one midnight UTC to the next."""
     agent: str = ""
     timeout_minutes: int | None = None
     review: Review = Review.NONE

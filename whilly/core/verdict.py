@@ -100,6 +100,10 @@ def _follow(
             return _repair_or_fail(task, report, checks, reason, budget)
         case Remedy.PERSON:
             return Blocked(reason, outcome=outcome)
+        case Remedy.PAY:
+            if _spent_up(task, budget):
+                return Blocked(reason, outcome=outcome)
+            return Released(outcome, reason, counted=False)
         case Remedy.FAIL:
             return Failed(outcome, reason, worker_of(task))
         case Remedy.RETURN:

@@ -27,6 +27,7 @@ class Code(StrEnum):
     SYSTEM_PAUSED = "system_paused"
     PLAN_PAUSED = "plan_paused"
     OVER_BUDGET = "over_budget"
+    OVER_DAILY_BUDGET = "over_daily_budget"
     BUDGET_RESERVED = "budget_reserved"
     TASK_OVER_BUDGET = "task_over_budget"
     FILE_HELD = "file_held"
@@ -82,6 +83,10 @@ class TaskFacts:
     """The plan's; None: no limit."""
     spent: Micros = 0
     reserved: Micros = 0
+    daily_budget: Micros | None = None
+    spent_today: Micros = 0
+    asks_about_budget: bool = False
+    """The plan is paused because its budget is used up."""
     held_files: tuple[HeldFile, ...] = ()
     phase: str = ""
     last_seen_seconds: float | None = None
@@ -167,7 +172,7 @@ def _system_paused(facts: TaskFacts) -> Why | None:
 
 
 def _plan_paused(facts: TaskFacts) -> Why | None:
-    if facts.plan_paused is None:
+    if facts.plan_paused is None or (facts.asks_about_budget and _plan_budget(facts)):
         return None
     plan = facts.task.plan
     return Why(
@@ -185,12 +190,31 @@ def _plan_budget(facts: TaskFacts) -> Why | None:
         return Why(
             Code.OVER_BUDGET,
             f"Plan {plan} has spent {shown(facts.spent)} of its budget of {shown(facts.budget)}.",
-            f"Raise it with `whilly budget set {plan} AMOUNT`.",
+            f"Raise it with `whilly budget set {plan} AMOUNT`, or go on without one: `whilly budget set {plan} none`.",
         )
     return Why(
         Code.BUDGET_RESERVED,
         f"Running tasks have reserved what is left of plan {plan}'s budget ({shown(facts.reserved)}).",
         f"Nothing: it goes on when one of them ends; or raise it with `whilly budget set {plan} AMOUNT`.",
+    )
+
+
+def _daily_budget(facts: TaskFacts) -> Why | None:
+    budget, spent = facts.daily_budget, facts.spent_today
+    if budget is None or spent + facts.reserved < budget:
+        return None
+    plan = facts.task.plan
+    raise_it = f"raise it with `whilly budget set {plan} AMOUNT --per-day`"
+    if spent >= budget:
+        return Why(
+            Code.OVER_DAILY_BUDGET,
+            f"Plan {plan} has spent {shown(spent)} today, of {shown(budget)} per day.",
+            f"Nothing: it goes on at midnight UTC; or {raise_it}.",
+        )
+    return Why(
+        Code.BUDGET_RESERVED,
+        f"Running tasks have reserved what is left of plan {plan}'s budget for today ({shown(facts.reserved)}).",
+        f"Nothing: it goes on when one of them ends; or {raise_it}.",
     )
 
 
@@ -260,6 +284,7 @@ _OBSTACLES: tuple[Callable[[TaskFacts], Why | None], ...] = (
     _plan_paused,
     _task_budget,
     _plan_budget,
+    _daily_budget,
     _held,
 )
 

@@ -15,6 +15,7 @@ from whilly.core.key_files import overlap
 from whilly.core.money import Micros
 from whilly.core.plan import RepoTarget, checks_of
 from whilly.store.database import Database
+from whilly.store.purses import purse_from
 from whilly.store.specs import checks_from, from_json, spec_from
 from whilly.store.tasks import task_from
 from whilly.store.transaction import LostRace, Transaction
@@ -150,7 +151,7 @@ async def _grant(
     )
     if len(begun) < len(opened):
         await _refuse_fenced(tx, {worker: session for _, worker, _, session in opened})
-    if left is None and begun[0]["budgeted"] and ready[0]["plan_budget_micros"] is None:
+    if left is None and begun[0]["budgeted"] and not ready[0]["plan_budgeted"]:
         raise LostRace(f"plan {plan} got a budget while its tasks were looked at")
     if reserved_in_plan:
         await tx.execute("reserve_budget", plan, reserved_in_plan)
@@ -167,10 +168,9 @@ async def _refuse_fenced(tx: Transaction, sessions: dict[str, int]) -> None:
 
 
 async def _money_left(tx: Transaction, row: Any) -> Micros | None:
-    if row["plan_budget_micros"] is None:
+    if not row["plan_budgeted"]:
         return None
-    (money,) = await tx.fetch("lock_plan_budget", row["plan_id"])
-    return budget.available(money["budget_micros"], money["spent_micros"], money["reserved_micros"])
+    return purse_from((await tx.fetch("lock_plan_budget", row["plan_id"]))[0]).left
 
 
 async def _assignments(tx: Transaction, granted: dict[str, Any], lease: timedelta) -> dict[str, Assignment]:
@@ -196,7 +196,7 @@ def _assignment(
         checks=checks_of(checks_from(row["plan_checks"]), spec.checks),
         agent=row["agent"],
         timeout_minutes=spec.timeout_minutes or row["plan_timeout_minutes"],
-        limit=budget.limit(row["plan_budget_micros"], row["budget_micros"], row["reserved_micros"]),
+        limit=budget.limit(row["plan_budgeted"], row["budget_micros"], row["reserved_micros"]),
         prerequisites=prerequisites,
         earlier=earlier,
         repository=row["plan_repository"],

@@ -9,12 +9,13 @@ from whilly.core import budget
 from whilly.core.events import Failed
 from whilly.core.evidence import Report
 from whilly.core.lifecycle import settle
-from whilly.core.money import Micros, to_usd
+from whilly.core.money import Micros
 from whilly.core.outcome import Outcome
 from whilly.core.plan import checks_of
 from whilly.core.task import Task
 from whilly.core.verdict import Judged, judge, repairs_allowed
 from whilly.operations.release_dependants import release_dependants
+from whilly.operations.tell_of_spending import tell_of_settlement
 from whilly.store.specs import checks_from, to_json
 from whilly.store.tasks import task_from
 from whilly.store.transaction import Transaction
@@ -134,20 +135,7 @@ async def _settle(tx: Transaction, bills: list[tuple[Task, Micros]], budgeted: s
     plans = sorted(costs)
     rows = await tx.fetch("settle_budgets", plans, [costs[plan] for plan in plans], [freed[plan] for plan in plans])
     for row in rows:
-        if row["crossed"]:
-            tx.tell(
-                row["id"],
-                None,
-                "plan.budget_exceeded",
-                {
-                    "plan_id": row["id"],
-                    "budget_usd": str(to_usd(row["budget_micros"])),
-                    "spent_usd": str(to_usd(row["spent_micros"])),
-                    "crossing_task_id": last[row["id"]],
-                    "reason": "budget_threshold",
-                    "threshold_pct": 100,
-                },
-            )
+        await tell_of_settlement(tx, row, last[row["id"]])
 
 
 async def settle_late(tx: Transaction, row: Any, report: Report) -> None:

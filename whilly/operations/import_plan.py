@@ -9,7 +9,9 @@ from whilly.core.capabilities import rung
 from whilly.core.errors import Refused
 from whilly.core.money import to_usd
 from whilly.core.plan import Plan, Review, Status, TaskSpec
+from whilly.operations.set_budget import book_budgets
 from whilly.store.database import Database
+from whilly.store.purses import purse_from
 from whilly.store.specs import plan_from, spec_from, to_json
 from whilly.store.transaction import Transaction
 
@@ -59,6 +61,7 @@ async def _insert_plan(tx: Transaction, plan: Plan) -> None:
         "origin_system": plan.origin.system if plan.origin else None,
         "origin_ref": plan.origin.ref if plan.origin else None,
         "budget_usd": None if plan.budget is None else str(to_usd(plan.budget)),
+        "budget_usd_per_day": None if plan.daily_budget is None else str(to_usd(plan.daily_budget)),
     }
     tx.tell(plan.id, None, "plan.created", payload)
 
@@ -73,6 +76,7 @@ def _plan_columns(plan: Plan) -> tuple[object, ...]:
         to_json(plan.origin) if plan.origin else None,
         to_json(plan.repo_targets),
         plan.budget,
+        plan.daily_budget,
         list(plan.worker_tags),
         plan.isolation,
     )
@@ -127,12 +131,15 @@ def _refuse_started(plan: str, rows: dict[str, Any], changed: list[str], removed
 
 async def _update_settings(tx: Transaction, plan: Plan, row: Any) -> bool:
     stored = plan_from(row, ())
-    wanted = replace(plan, tasks=(), budget=stored.budget if plan.budget is None else plan.budget)
+    budget = stored.budget if plan.budget is None else plan.budget
+    daily = stored.daily_budget if plan.daily_budget is None else plan.daily_budget
+    wanted = replace(plan, tasks=(), budget=budget, daily_budget=daily)
     if wanted == stored:
         return False
+    if (budget, daily) != (stored.budget, stored.daily_budget):
+        purse = purse_from((await tx.fetch("lock_plan_budget", plan.id))[0])
+        await book_budgets(tx, plan.id, purse, budget, daily, by="")
     await tx.execute("update_plan", plan.id, *_plan_columns(wanted))
-    if wanted.budget != stored.budget and wanted.budget is not None:
-        await tx.execute("set_budget", plan.id, wanted.budget)
     tx.tell(plan.id, None, "plan.changed", {"plan_id": plan.id, "name": plan.project})
     return True
 

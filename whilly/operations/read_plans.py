@@ -33,6 +33,11 @@ class PlanSummary:
     paused: str | None
     """Why no tasks are handed out; None when they are."""
     repository: str = ""
+    daily_budget: Micros | None = None
+    spent_today: Micros = 0
+    """Since midnight UTC."""
+    asks_about_budget: bool = False
+    """It is paused because its budget is used up; money lets it go on."""
 
     @property
     def tasks(self) -> int:
@@ -128,6 +133,9 @@ def _summaries(rows: list[Any]) -> list[PlanSummary]:
             reserved=row["reserved_micros"],
             paused=row["paused"],
             repository=row["repository"],
+            daily_budget=row["daily_budget_micros"],
+            spent_today=row["spent_today_micros"],
+            asks_about_budget=row["asks_about_budget"],
         )
         for row in rows
     ]
@@ -160,6 +168,9 @@ def _view(
         budget=plan["budget_micros"],
         spent=plan["spent_micros"],
         reserved=plan["reserved_micros"],
+        daily_budget=plan["daily_budget_micros"],
+        spent_today=plan["spent_today_micros"],
+        asks_about_budget=plan["asks_about_budget"],
         held_files=held.get(task.id, ()),
         phase=row["phase"] or "",
         last_seen_seconds=row["last_seen_seconds"],

@@ -40,8 +40,15 @@ class Progress:
     """Longest running first."""
     spent: Micros
     budget: Micros | None
+    spent_today: Micros
+    """Since midnight UTC."""
+    daily_budget: Micros | None
     plan_spent_up: bool
     """Nothing is left to reserve."""
+    day_spent_up: bool
+    """The same until midnight UTC."""
+    asks_about_budget: bool
+    """The plan is paused because its budget is used up."""
     paused: str | None
     """Why nothing is handed out; None: tasks are."""
     plan_is_paused: bool
@@ -52,7 +59,7 @@ class Progress:
         """Whether nothing can happen any more without a person, money or another agent."""
         if self.running or self.parked:
             return False
-        return not self.ready or self.plan_spent_up
+        return not self.ready or self.plan_spent_up or self.day_spent_up
 
 
 async def read_progress(
@@ -81,7 +88,11 @@ async def read_progress(
         running_tasks=tuple(row["running_tasks"]),
         spent=row["spent_micros"],
         budget=row["budget_micros"],
+        spent_today=row["spent_today_micros"],
+        daily_budget=row["daily_budget_micros"],
         plan_spent_up=row["plan_spent_up"],
+        day_spent_up=row["day_spent_up"],
+        asks_about_budget=row["asks_about_budget"],
         paused=row["paused"],
         plan_is_paused=row["plan_is_paused"],
     )

@@ -11,6 +11,7 @@ from whilly.core.errors import LeaseLost, WhillyError
 from whilly.core.money import Micros
 from whilly.core.plausible import plausible_usage
 from whilly.store.database import Database
+from whilly.store.purses import purse_from
 from whilly.store.transaction import Transaction
 from whilly.wire.work import Heartbeat, HeartbeatAnswer
 
@@ -41,8 +42,9 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
     for row in rows:
         key = AttemptKey(row["plan_id"], row["id"], row["epoch"])
         reserved = await _topped_up(tx, row, used[key] or 0)
-        promised = row["plan_promised_micros"] + reserved - row["reserved_micros"]
-        limit = budget.limit(row["plan_budget_micros"], row["budget_micros"], reserved, promised=promised)
+        purse = purse_from(row)
+        overdrawn = purse.overdrawn + reserved - row["reserved_micros"]
+        limit = budget.limit(purse.limited, row["budget_micros"], reserved, overdrawn=overdrawn)
         answers[key] = HeartbeatAnswer(lease.total_seconds(), row["cancel_requested"], limit)
     return [answers.get(key) or LeaseLost(key.task, key.epoch, key.epoch + 1) for key, _ in beats]
 
@@ -50,10 +52,9 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
 async def _topped_up(tx: Transaction, row: Any, used: Micros) -> Micros:
     """What the attempt has reserved now, after a raise where one is due."""
     reserved: Micros = row["reserved_micros"]
-    if row["plan_budget_micros"] is None or used * 2 <= reserved:
+    if not purse_from(row).limited or used * 2 <= reserved:
         return reserved
-    (money,) = await tx.fetch("lock_plan_budget", row["plan_id"])
-    left = budget.available(money["budget_micros"], money["spent_micros"], money["reserved_micros"])
+    left = purse_from((await tx.fetch("lock_plan_budget", row["plan_id"]))[0]).left
     task_left = None if row["budget_micros"] is None else row["budget_micros"] - row["spent_micros"]
     more = budget.top_up(reserved, used, left or 0, task_left)
     if more:

@@ -34,6 +34,8 @@ def _plan(plan: Plan) -> dict[str, _Value]:
         "tasks": [_task(task) for task in plan.tasks],
     }
     values |= _work_settings(plan)
+    if plan.daily_budget is not None:
+        values["budget_usd_per_day"] = _dollars(plan.daily_budget)
     if plan.review is not Review.NONE:
         values["review"] = plan.review.value
     if plan.origin is not None:

@@ -38,6 +38,7 @@ def read_document(outline: Outline, findings: Findings) -> Plan:
         tasks=tuple(tasks),
         checks=read_checks(fields),
         budget=fields.dollars("budget_usd"),
+        daily_budget=fields.dollars("budget_usd_per_day"),
         agent=read_agent(fields),
         timeout_minutes=fields.whole("timeout_minutes", 1, LONGEST_TIMEOUT_MINUTES),
         review=read_review(fields) or Review.NONE,

@@ -190,6 +190,10 @@ _PLAN = _object(
             tags="They hold for all tasks.",
             any_rung="any",
         ),
+        "budget_usd_per_day": _budget(
+            "The most that all tasks together may spend from one midnight UTC to the next, in dollars. "
+            "Left out: no limit."
+        ),
     },
     anyOf=[{"required": ["project"]}, {"required": ["plan_id"]}],
 )

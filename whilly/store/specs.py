@@ -37,6 +37,7 @@ def plan_from(row: Any, specs: tuple[TaskSpec, ...]) -> Plan:
         tasks=specs,
         checks=checks_from(row["checks"]),
         budget=row["budget_micros"],
+        daily_budget=row["daily_budget_micros"],
         agent=row["agent"],
         timeout_minutes=row["timeout_minutes"],
         review=Review(row["review"]),

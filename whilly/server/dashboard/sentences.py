@@ -40,7 +40,11 @@ SENTENCES = {
     "plan.paused": "The plan was paused: {reason}",
     "plan.resumed": "The plan goes on",
     "plan.budget_set": "The budget was set to {budget_usd} USD",
+    "plan.budget_warning": "{spent_usd} of the budget of {budget_usd} USD are spent",
     "plan.budget_exceeded": "The budget of {budget_usd} USD is used up",
+    "plan.daily_budget_set": "The budget per day was set to {budget_usd} USD",
+    "plan.daily_budget_warning": "{spent_usd} of the {budget_usd} USD for today are spent",
+    "plan.daily_budget_exceeded": "The {budget_usd} USD for today are spent",
 }
 """By event type; a type that is not here is shown by its name."""
 

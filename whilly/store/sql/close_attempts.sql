@@ -17,4 +17,6 @@ from jsonb_to_recordset($1::jsonb) as r (
     verdict_reason text
 )
 where a.plan_id = r.plan_id and a.task_id = r.task_id and a.epoch = r.epoch
-returning a.plan_id, (select p.budget_micros is not null from plans p where p.id = a.plan_id) as budgeted
+returning a.plan_id, (
+    select coalesce(p.budget_micros, p.daily_budget_micros) is not null from plans p where p.id = a.plan_id
+) as budgeted

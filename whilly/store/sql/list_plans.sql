@@ -1,6 +1,7 @@
 -- All plans (or plan $1), newest first, with how many tasks they have in each status.
 select
     p.id, p.project, p.budget_micros, p.spent_micros, p.reserved_micros, p.repository,
+    p.daily_budget_micros, spent_today(p) as spent_today_micros, p.asks_about_budget,
     coalesce(p.paused_reason, c.paused_reason) as paused,
     coalesce(n.statuses, '{}') as statuses,
     coalesce(n.counts, '{}') as counts

@@ -4,7 +4,6 @@ select
     r.epoch as asked_epoch,
     s.spec -> 'checks' as task_checks,
     p.checks as plan_checks,
-    p.budget_micros as plan_budget_micros,
     a.started_at,
     a.ended_at,
     a.outcome,

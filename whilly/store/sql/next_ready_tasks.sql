@@ -10,6 +10,7 @@ with candidate as materialized (
             select p.paused_reason is null
                 and c.paused_reason is null
                 and (p.budget_micros is null or p.spent_micros + p.reserved_micros < p.budget_micros)
+                and (p.daily_budget_micros is null or spent_today(p) + p.reserved_micros < p.daily_budget_micros)
             from plans p, control c
             where p.id = $1
         )
@@ -46,7 +47,7 @@ select
     p.project,
     p.checks as plan_checks,
     p.timeout_minutes as plan_timeout_minutes,
-    p.budget_micros as plan_budget_micros,
+    coalesce(p.budget_micros, p.daily_budget_micros) is not null as plan_budgeted,
     p.repository as plan_repository,
     p.repo_targets,
     coalesce(nullif(t.repository, ''), nullif(p.repository, ''), p.id) as files_in,

@@ -8,4 +8,6 @@ where not exists (
     select from workers w
     where w.id = a.worker_id and (w.draining or (w.session > a.session and a.session > 0))
 )
-returning (select p.budget_micros is not null from plans p where p.id = attempts.plan_id) as budgeted
+returning (
+    select coalesce(p.budget_micros, p.daily_budget_micros) is not null from plans p where p.id = attempts.plan_id
+) as budgeted

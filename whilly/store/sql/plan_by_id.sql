@@ -1,5 +1,5 @@
 -- Plan $1 with what holds for its tasks now, and what the workers that are online offer.
-select p.*, c.paused_reason as system_paused, clock_timestamp() as now, w.workers_online, w.offers, w.all_hold
+select p.*, spent_today(p) as spent_today_micros, c.paused_reason as system_paused, clock_timestamp() as now, w.workers_online, w.offers, w.all_hold
 from plans p
 cross join control c
 cross join lateral (

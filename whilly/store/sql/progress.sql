@@ -21,7 +21,11 @@ select
     coalesce(array_agg(t.id order by t.claimed_at) filter (where t.claim_id is not null), '{}') as running_tasks,
     min(p.spent_micros) as spent_micros,
     min(p.budget_micros) as budget_micros,
+    min(spent_today(p)) as spent_today_micros,
+    min(p.daily_budget_micros) as daily_budget_micros,
     coalesce(bool_or(p.spent_micros + p.reserved_micros >= p.budget_micros), false) as plan_spent_up,
+    coalesce(bool_or(spent_today(p) + p.reserved_micros >= p.daily_budget_micros), false) as day_spent_up,
+    coalesce(bool_or(p.asks_about_budget), false) as asks_about_budget,
     min(coalesce(p.paused_reason, c.paused_reason)) as paused,
     coalesce(bool_or(p.paused_reason is not null), false) as plan_is_paused
 from plans p

@@ -1,7 +1,8 @@
 -- Books what ended attempts cost ($2), also for today, and frees what they had reserved ($3); gives each plan's money
 -- as it was before and as it is now.
 with before as (
-    select p.*, spent_today(p) as spent_today_micros, (clock_timestamp() at time zone 'utc')::date as today, b.cost, b.freed
+    select
+        p.*, spent_today(p) as spent_today_micros, (clock_timestamp() at time zone 'utc')::date as today, b.cost, b.freed
     from unnest($1::text[], $2::bigint[], $3::bigint[]) as b (plan_id, cost, freed)
     join plans p on p.id = b.plan_id
     order by p.id
@@ -15,4 +16,5 @@ set spent_micros = greatest(b.spent_micros + b.cost, 0),
     budget_exceeded = coalesce(b.spent_micros + b.cost >= b.budget_micros, false)
 from before b
 where p.id = b.id
-returning p.id, p.budget_micros, p.spent_micros, p.budget_exceeded and not b.budget_exceeded as crossed
+returning p.id, p.day, p.budget_micros, p.daily_budget_micros, b.spent_micros as spent_before,
+    p.spent_micros as spent_after, b.spent_today_micros as spent_today_before, p.day_spent_micros as spent_today_after
