@@ -120,7 +120,7 @@ class _Clone:
         """Make both git directories: the agent's with copies of all objects, the trusted one reading the user's."""
         objects = self.repository.common_dir / "objects"
         # Refs first, objects second: whatever a ref names is then among the objects.
-        refs = await refs_for_a_clone(self.repository)
+        refs = await refs_for_a_clone(self.repository, self.source.branches)
         excludes = await users_excludes(self.repository)
         shallow = (self.repository.common_dir / "shallow").read_bytes() if self.repository.shallow else None
         make_git_dir(
@@ -148,7 +148,8 @@ class _Clone:
             if os.fsencode(f" {theirs}\n") in refs:
                 # As after `git clone`: what the user has checked out is there by its own name too.
                 write_ref(self.work / ".git", "refs/remotes/origin/HEAD", f"ref: {theirs}")
-                write_ref(self.work / ".git", self.repository.branch, self.repository.head)
+                local = theirs.replace("refs/remotes/origin/", "refs/heads/", 1)
+                write_ref(self.work / ".git", local, self.repository.head)
         pack = await pack_of_loose(self.repository.common_dir, self.repository.object_format, self.home.parent)
         await asyncio.gather(
             asyncio.to_thread(copy_objects, objects, self.work / ".git/objects", pack, self._require),

@@ -3,10 +3,13 @@
 WhillyError
 ├── WorkspaceFailed         the private clone could not be prepared, read, published or removed
 │   ├── RepositoryUnusable  because of the user's repository: no task of its plan can be worked on as it is
+│   ├── RemoteFailed        because of a repository elsewhere: not reachable, unknown, or it refuses us
 │   └── GitFailed           because of a git command; the text ends with git's own sentence
 ├── MergeConflict           the results that a task builds on contradict each other or its base
 └── NoSpace                 the disk has too little room
 """
+
+from enum import Enum
 
 from whilly.core.errors import WhillyError
 
@@ -17,6 +20,26 @@ class WorkspaceFailed(WhillyError):
 
 class RepositoryUnusable(WorkspaceFailed):
     """The user's repository is not there or not as it must be: what one task met, every other would meet as well."""
+
+
+class Trouble(Enum):
+    """What is the matter with a repository elsewhere."""
+
+    UNREACHABLE = "its host does not answer, or not as it should"
+    CREDENTIALS = "it wants other credentials"
+    UNKNOWN = "there is no such repository"
+    NOT_ALLOWED = "it does not take what is pushed"
+    TAKEN = "the branch has somebody else's commits"
+    ADDRESS = "its address cannot be used here"
+    OTHER = "git says something else"
+
+
+class RemoteFailed(WorkspaceFailed):
+    """A repository elsewhere could not be fetched from or pushed to; other tasks would meet the same."""
+
+    def __init__(self, message: str, trouble: Trouble = Trouble.OTHER) -> None:
+        super().__init__(message)
+        self.trouble = trouble
 
 
 class GitFailed(WorkspaceFailed):

@@ -114,7 +114,9 @@ class Git:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to the clean one, for dates."""
     inherit: tuple[int, ...] = ()
-    """Locks that a command holds too, in case that Whilly ends before it does."""
+    """Locks that a command holds too, in case that Whilly ends before it does; and what else it may read."""
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+    """Settings in place of the usual ones, and further ones; None: as the environment's configuration says."""
 
     @property
     def head_file(self) -> Path:
@@ -156,8 +158,9 @@ class Git:
         if self.borrowed:
             environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.pathsep.join(map(quoted, self.borrowed))
         argv = [_program(), "--no-pager", "--no-optional-locks"]
-        for name, value in _SETTINGS.items():
-            argv += ["-c", f"{name}={value}"]
+        for name, value in {**_SETTINGS, **self.settings}.items():
+            if value is not None:
+                argv += ["-c", f"{name}={value}"]
         cwd = self.work_tree or self.cwd or self.directory
         return Command([*argv, *arguments], cwd, environment | dict(self.environment), self.owner, self.inherit)
 

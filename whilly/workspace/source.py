@@ -19,6 +19,8 @@ class Source:
     """Where tasks get their files from: a local repository, a folder in one, a linked worktree or a bare repository."""
 
     path: Path
+    branches: str = "refs/heads"
+    """Where the branches are that agents find as those of `origin`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,13 @@ async def look_at(source: Source) -> Repository:
     )
 
 
-async def refs_for_a_clone(repository: Repository) -> bytes:
+async def refs_for_a_clone(repository: Repository, branches: str) -> bytes:
     """The user's branches, as branches of `origin`, and tags; in the format of `packed-refs`.
 
     Without the results of other tasks: what a task builds on is in its history.
     """
     form = "%(refname) %(objectname) %(*objectname)"
-    answer = await repository.git().run("for-each-ref", f"--format={form}", "refs/heads", "refs/tags")
+    answer = await repository.git().run("for-each-ref", f"--format={form}", branches, "refs/tags")
     entries = []
     for line in answer.out.splitlines():
         name, commit, *peeled = line.split(b" ")
