@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from whilly.cli.log_file import write_log_to
-from whilly.core.errors import DatabaseUnavailable, SchemaMismatch
+from whilly.core.errors import DatabaseUnavailable
 from whilly.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,42 +24,29 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
         yield settings.database_url
         return
 
-    import asyncio
+    from whilly.store.opening import running
 
-    from whilly.store import embedded
-
-    # Outside the event loop, which has others to serve for the second that this takes.
-    running = await asyncio.to_thread(embedded.start, settings.data_dir)
-    try:
-        yield running.url
-    finally:
-        await asyncio.to_thread(running.leave)
+    async with running(None, settings.data_dir) as url:
+        yield url
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, size: int = 10) -> AsyncIterator["Database"]:
-    """The database, with this program's schema.
+async def open_database(
+    settings: Settings, *, size: int = 10, vital: int = 0, patience: float | None = None
+) -> AsyncIterator["Database"]:
+    """The database, with this program's schema; the numbers are those of `Database.open`.
 
     The embedded one gets it by itself; another server is its owner's to change, so SchemaMismatch names the command.
     """
-    from whilly.store import schema
-    from whilly.store.database import Database
+    from whilly.store.database import ACQUIRE_SECONDS
+    from whilly.store.opening import opened
 
     if settings.log_dir is not None:
         write_log_to(settings.log_dir)
-    async with database_url(settings) as url:
-        try:
-            database = await _opened(url, size)
-        except SchemaMismatch:
-            if settings.database_url is not None:
-                raise
-            await schema.upgrade(url)
-            database = await Database.open(url, size=size)
-        try:
-            with _still_answering(url):
-                yield database
-        finally:
-            await database.close()
+    waits = ACQUIRE_SECONDS if patience is None else patience
+    async with opened(settings.database_url, settings.data_dir, size=size, vital=vital, patience=waits) as database:
+        with _still_answering(database.url):
+            yield database
 
 
 @contextmanager
@@ -94,18 +81,3 @@ async def patiently(read: Callable[[], Awaitable[Result]]) -> Result:
             return await read()
         except gone:
             await asyncio.sleep(ASK_AGAIN_AFTER)
-
-
-async def _opened(url: str, size: int) -> "Database":
-    from whilly.store import schema
-    from whilly.store.database import Database
-
-    with schema.answering(url):
-        database = await Database.open(url, size=size)
-    try:
-        async with database.connection() as connection:
-            schema.check_server(connection, url)
-    except BaseException:
-        await database.close()
-        raise
-    return database

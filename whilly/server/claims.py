@@ -111,7 +111,7 @@ class Claims:
 
     def _give_back(self, found: Assignment) -> None:
         async def release() -> None:
-            await release_attempt(self._engine.database, found.key, UNDELIVERED)
+            await release_attempt(self._engine.database.vital, found.key, UNDELIVERED)
             self._engine.freed(found.plan)
 
         task = asyncio.create_task(release())

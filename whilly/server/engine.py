@@ -57,16 +57,18 @@ class Engine:
         self, database: Database, timing: Timing, *, metrics_token: str | None = None, mirror: Mirror | None = None
     ) -> None:
         self.database = database
+        # What keeps attempts alive and results safe goes on while all other connections are in use.
+        vital = database.vital
         self.timing = timing
-        self.access = Access(database, metrics_token)
+        self.access = Access(vital, metrics_token)
         self.timings = Timings(database)
         self.metrics = Metrics(database, self.timings)
-        self.ownership = Ownership(database)
+        self.ownership = Ownership(vital)
         self.wakeups = Wakeups()
         self.orders = OrdersDesk(database)
         self.live = LiveEvents(database)
         self.mirror = mirror
-        self.sequencer = Sequencer(database, self._look)
+        self.sequencer = Sequencer(vital, self._look)
         self.listener = Listener(database.url, self._heard)
         self._here: set[str] = set()
         self._hint: asyncio.TimerHandle | None = None
@@ -87,7 +89,7 @@ class Engine:
 
     async def sweep(self) -> float:
         """One round of the sweep; says when the next one is due."""
-        if await sweep_leases(self.database):
+        if await sweep_leases(self.database.vital):
             self.freed(None)
             return 0.0
         return SWEEP_EVERY
@@ -100,7 +102,7 @@ class Engine:
         """Write down who was here since the last round."""
         here, self._here = self._here, set()
         if here:
-            await note_workers(self.database, here)
+            await note_workers(self.database.vital, here)
         return NOTE_WORKERS_EVERY
 
     async def look_again(self) -> float:
@@ -151,18 +153,18 @@ class Engine:
         return answers
 
     async def _start(self, starts: Sequence[Beginning]) -> list[WhillyError | None]:
-        answers = await start_attempts(self.database, starts)
+        answers = await start_attempts(self.database.vital, starts)
         self.wrote()
         return answers
 
     async def _renew(self, beats: Sequence[Beat]) -> list[HeartbeatAnswer | WhillyError]:
-        answers = await renew_leases(self.database, beats, timedelta(seconds=self.timing.lease))
+        answers = await renew_leases(self.database.vital, beats, timedelta(seconds=self.timing.lease))
         for plan in {key.plan for key, _ in beats}:
             self.live.touch(plan)
         return answers
 
     async def _finish(self, reports: Sequence[tuple[AttemptKey, Report]]) -> list[FinishAnswer | WhillyError]:
-        answers = await finish_attempts(self.database, reports)
+        answers = await finish_attempts(self.database.vital, reports)
         for plan in {key.plan for key, _ in reports}:
             self.freed(plan)
         return answers

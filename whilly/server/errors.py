@@ -22,7 +22,7 @@ from whilly.core.errors import (
     UnknownWorker,
     WhillyError,
 )
-from whilly.store.database import AWAY
+from whilly.store.database import AWAY, Busy
 from whilly.wire.codec import encode
 from whilly.wire.work import Problem
 
@@ -83,6 +83,10 @@ def answer_to(error: Exception) -> Response:
             detail = error.detail if error.status_code != 404 else "There is nothing under this address."
             kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")
             return problem_answer(Problem(kind, _title(kind), error.status_code, detail), dict(error.headers or {}))
+        case Busy() | asyncpg.LockNotAvailableError():
+            detail = "Others are being served, and this cannot wait any longer; nothing was done."
+            problem = Problem("busy", "Busy", 503, detail, "Ask again: every request may be repeated.")
+            return problem_answer(problem, {"Retry-After": RETRY_AFTER})
         case _ if isinstance(error, AWAY):
             # The loops say it aloud, once; here it would be said for every request.
             log.info("the database cannot be asked: %s: %s", type(error).__name__, error)

@@ -31,7 +31,16 @@ _SESSION = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "join_collapse_limit": "1",
-    "idle_in_transaction_session_timeout": "60s",
+    # A program that died on another machine in the middle of a transaction keeps its locks for so long at most.
+    "idle_in_transaction_session_timeout": "20s",
+    "tcp_keepalives_idle": "20",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+}
+
+_VITAL_SESSION = {
+    # Requests share a statement: rather fail, and let each go by itself, than wait for one row that is locked.
+    "lock_timeout": "3s",
 }
 
 AWAY = (
@@ -50,26 +59,48 @@ ACQUIRE_SECONDS = 10.0
 """How long to wait for a connection."""
 
 READ_ACQUIRE_SECONDS = 2.0
-"""The same for a read: whoever looks can look again, whoever works must not wait."""
+"""The most for a read: whoever looks can look again, whoever works must not wait."""
+
+COMMAND_SECONDS = 60.0
+VITAL_COMMAND_SECONDS = 10.0
+"""How long a statement may take; a lease has to be renewed long before it ends."""
+
+CLOSE_SECONDS = 2.0
+"""How long connections that are in use may go on when the database is closed."""
 
 RETRIES = 5
 """How often a transaction that lost a race (deadlock, one claim asked twice) is tried again."""
 
 
+class Busy(TimeoutError):
+    """All connections stayed in use for as long as it is worth waiting: ask again. Nothing was done."""
+
+
 class Database:
     """A pool of connections to one database whose schema fits this program."""
 
-    def __init__(self, pool: Any, url: str, size: int) -> None:
+    def __init__(self, pool: Any, url: str, size: int, patience: float, vital: "Database | None" = None) -> None:
         self._pool = pool
+        self._patience = patience
         self._places_for_reads = asyncio.Semaphore(max(size // 2, 1))
+        self._vital = vital
         self.url = url
 
     @classmethod
-    async def open(cls, url: str, *, size: int = 10) -> Self:
-        """Connect. Raises SchemaMismatch, with the command that mends it, unless the schema is this program's."""
+    async def open(cls, url: str, *, size: int = 10, vital: int = 0, patience: float = ACQUIRE_SECONDS) -> Self:
+        """Connect. Raises SchemaMismatch, with the command that mends it, unless the schema is this program's.
+
+        `vital`: how many connections are kept apart, for what must go on while all others are in use. `patience`: how
+        long the others are waited for, in seconds, until Busy is raised.
+        """
         # `reset`: a pool's reset query doubles Postgres' work per statement, and we leave nothing behind to reset.
         pool = await asyncpg.create_pool(
-            url, min_size=1, max_size=size, server_settings=_SESSION, reset=_leave_as_it_is, command_timeout=60
+            url,
+            min_size=1,
+            max_size=size,
+            server_settings=_SESSION,
+            reset=_leave_as_it_is,
+            command_timeout=COMMAND_SECONDS,
         )
         try:
             async with pool.acquire() as connection:
@@ -82,39 +113,78 @@ class Database:
             raise SchemaMismatch(
                 f"The database has schema {found or 'none'}, this program needs {wanted}; run `whilly db upgrade`."
             )
-        return cls(pool, url, size)
+        return cls(pool, url, size, patience, await cls._apart(url, vital) if vital else None)
+
+    @classmethod
+    async def _apart(cls, url: str, size: int) -> Self:
+        """Connections that are made when they are first needed."""
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=0,
+            max_size=size,
+            server_settings={**_SESSION, **_VITAL_SESSION},
+            reset=_leave_as_it_is,
+            command_timeout=VITAL_COMMAND_SECONDS,
+        )
+        return cls(pool, url, size, ACQUIRE_SECONDS)
+
+    @property
+    def vital(self) -> "Database":
+        """The same database by the connections that are kept apart, if there are any."""
+        return self._vital or self
 
     async def close(self) -> None:
-        """Give all connections back."""
-        await self._pool.close()
+        """Give all connections back; those that are still in use after CLOSE_SECONDS are cut."""
+        if self._vital is not None:
+            await self._vital.close()
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
-        """A connection for reading, or for a conversation of its own such as LISTEN."""
-        async with self._pool.acquire(timeout=ACQUIRE_SECONDS) as connection:
+        """A connection for reading, or for a conversation of its own such as LISTEN. Raises Busy."""
+        connection = await self._take()
+        try:
             yield connection
+        finally:
+            await self._pool.release(connection)
 
     async def fetch(self, name: str, *arguments: object) -> list[Any]:
-        """The rows that one statement of `store/sql` gives."""
-        async with self._pool.acquire(timeout=ACQUIRE_SECONDS) as connection:
+        """The rows that one statement of `store/sql` gives. Raises Busy."""
+        connection = await self._take()
+        try:
             return list(await connection.fetch(statement(name), *arguments))
+        finally:
+            await self._pool.release(connection)
 
     async def read(self, name: str, *arguments: object) -> list[Any]:
         """The same for what people look at, which may take long: reads get half of the connections at most.
 
-        Raises TimeoutError when all of those stay busy, so that heartbeats and reports find a connection.
+        Raises Busy when all of those stay busy, so that heartbeats and reports find a connection.
         """
-        async with asyncio.timeout(READ_ACQUIRE_SECONDS):
-            await self._places_for_reads.acquire()
+        try:
+            async with asyncio.timeout(min(READ_ACQUIRE_SECONDS, self._patience)):
+                await self._places_for_reads.acquire()
+        except TimeoutError:
+            raise Busy("too many are reading from the database") from None
         try:
             return await self.fetch(name, *arguments)
         finally:
             self._places_for_reads.release()
 
+    async def _take(self) -> Any:
+        try:
+            return await self._pool.acquire(timeout=self._patience)
+        except TimeoutError:
+            raise Busy("all connections to the database are in use") from None
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """One unit of work: everything recorded in it is stored together, or nothing is."""
-        async with self._pool.acquire(timeout=ACQUIRE_SECONDS) as connection, connection.transaction():
+        async with self.connection() as connection, connection.transaction():
             transaction = Transaction(connection)
             yield transaction
             await transaction.flush()

@@ -36,7 +36,7 @@ async def _health(request: Request) -> Response:
     depth, caller = None, None
     try:
         async with asyncio.timeout(PROBE_LIMIT):
-            depth = (await engine.database.fetch("queue_depth"))[0]["depth"]
+            depth = (await engine.database.vital.fetch("queue_depth"))[0]["depth"]
             caller = await engine.access.caller(request)
     except AWAY:
         depth = None

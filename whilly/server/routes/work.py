@@ -86,7 +86,7 @@ async def finish(request: Request) -> Response:
 async def release(request: Request) -> Response:
     """Give the task back without a result."""
     key, engine = await _own_attempt(request), engine_of(request)
-    verdict = await release_attempt(engine.database, key, await read(request, Release))
+    verdict = await release_attempt(engine.database.vital, key, await read(request, Release))
     engine.freed(key.plan)
     return answer(verdict)
 
