@@ -57,7 +57,9 @@ async def read(request: Request, kind: type[Value], largest: int = LARGEST) -> V
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise Denied(415, "not_json", "The body must be sent as application/json.")
-    return cast(Value, _adapter(cast(Any, kind)).validate_json(_storable(await body_of(request, largest))))
+    body = _storable(await body_of(request, largest))
+    # Strictly: what a guess makes of the text "5" or of true is not what somebody meant.
+    return cast(Value, _adapter(cast(Any, kind)).validate_json(body, strict=True))
 
 
 def _storable(body: bytes) -> bytes:

@@ -118,6 +118,14 @@ class BudgetRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanBudgetRequest(BudgetRequest):
+    """The same for a plan."""
+
+    daily: bool = False
+    """What it may spend per day, which begins at midnight UTC, instead of altogether."""
+
+
+@dataclass(frozen=True, slots=True)
 class Principle:
     """An inventive principle of TRIZ."""
 

@@ -43,6 +43,7 @@ async def index(request: Request) -> Response:
 
 async def act_on_plan(request: Request) -> Response:
     """Pause or resume."""
+    ROWS_SHOWN.of(request)  # Nothing is done when the answer could not be given.
     form, plan, by = await read_form(request), request.path_params["plan"], caller_of(request).name
     engine = engine_of(request)
     if form.get("decision") == "resume":
@@ -55,6 +56,7 @@ async def act_on_plan(request: Request) -> Response:
 
 async def act_on_task(request: Request) -> Response:
     """A person's decision about a task."""
+    ROWS_SHOWN.of(request)
     form, path = await read_form(request), request.path_params
     notice = ""
     try:

@@ -13,7 +13,7 @@ from whilly.operations.create_plan import create_plan
 from whilly.operations.read_board import read_waiting
 from whilly.operations.read_plans import export_plan, list_plans, plan_overview, plan_summary
 from whilly.operations.reset_plan import reset_plan
-from whilly.operations.set_budget import set_budget
+from whilly.operations.set_budget import set_budget, set_daily_budget
 from whilly.planfile.canonical import export_plan as written
 from whilly.planfile.schema import json_schema
 from whilly.server.auth import KNOWN, PEOPLE
@@ -24,9 +24,9 @@ from whilly.server.query import Number
 from whilly.server.route import Route
 from whilly.server.told import told_plan, told_summary, told_waiting
 from whilly.wire.plans import (
-    BudgetRequest,
     Created,
     NewPlan,
+    PlanBudgetRequest,
     PlanList,
     PlanTold,
     PreflightTold,
@@ -95,9 +95,10 @@ async def reset(request: Request) -> Response:
 
 
 async def budget(request: Request) -> Response:
-    """Set or lift what the plan may spend, also while it runs."""
-    asked, engine, name = await read(request, BudgetRequest), engine_of(request), request.path_params["plan"]
-    await set_budget(engine.database, name, micros(asked.budget_usd))
+    """Set or lift what the plan may spend altogether, or per day, also while it runs."""
+    asked, engine, name = await read(request, PlanBudgetRequest), engine_of(request), request.path_params["plan"]
+    change = set_daily_budget if asked.daily else set_budget
+    await change(engine.database, name, micros(asked.budget_usd), caller_of(request).name)
     engine.freed(name)
     return NOTHING
 
@@ -125,5 +126,5 @@ ROUTES = (
     Route("GET", f"{_PLAN}/triz", triz, PEOPLE, gives=PreflightTold),
     Route("GET", f"{_PLAN}/reviews", waiting, PEOPLE, gives=WaitsList, query=(LIMIT,)),
     Route("POST", f"{_PLAN}/reset", reset, PEOPLE, body=ResetRequest, gives=ResetAnswer),
-    Route("PUT", f"{_PLAN}/budget", budget, PEOPLE, body=BudgetRequest),
+    Route("PUT", f"{_PLAN}/budget", budget, PEOPLE, body=PlanBudgetRequest),
 )
