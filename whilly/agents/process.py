@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from whilly.agents.command import Command, Ended, Limits, ProcessResult, Sink
-from whilly.agents.runner import StopSignal
+from whilly.agents.runner import Deadline, StopSignal
 
 if sys.platform == "win32":
     from whilly.agents.unsupervised import READ_BYTES, start
@@ -89,6 +89,7 @@ async def _watch(run: _Run, readers: list[asyncio.Task[None]], stop: StopSignal 
     """Wait for the first thing that ends the run. Raises what a sink raised."""
     exited = asyncio.ensure_future(run.child.exited())
     stopped = asyncio.ensure_future(_wait_for(stop.wait if stop else asyncio.Event().wait))
+    postponing = asyncio.ensure_future(_heed_deadline(run.child, stop))
     try:
         while True:
             seconds, limit = run.due()
@@ -107,7 +108,17 @@ async def _watch(run: _Run, readers: list[asyncio.Task[None]], stop: StopSignal 
     finally:
         exited.cancel()
         stopped.cancel()
-        await asyncio.gather(exited, stopped, return_exceptions=True)
+        postponing.cancel()
+        await asyncio.gather(exited, stopped, postponing, return_exceptions=True)
+
+
+async def _heed_deadline(child: Child, stop: StopSignal | None) -> None:
+    """Keep the child's supervisor informed of when it has to act by itself."""
+    deadline: object = stop
+    while isinstance(deadline, Deadline):
+        if deadline.dead_by is not None:
+            child.must_be_dead_by(deadline.dead_by)
+        await deadline.postponed()
 
 
 async def _wait_for(wait: Callable[[], Awaitable[object]]) -> None:

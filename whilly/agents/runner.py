@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from whilly.core.evidence import Usage
 from whilly.core.money import Micros
@@ -86,6 +86,17 @@ class StopSignal(Protocol):
 
     async def wait(self) -> object:
         """Return when it is set."""
+
+
+@runtime_checkable
+class Deadline(Protocol):
+    """What a stop signal may have besides: a moment at which the agent is dead, whatever became of its worker."""
+
+    dead_by: float | None
+    """By a clock that goes on while the machine sleeps (`supervisor.sleepless`); None: there is none."""
+
+    async def postponed(self) -> object:
+        """Return when the moment is another one."""
 
 
 class AgentMissing(Exception):

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from whilly.agents.runner import StopSignal
+from whilly.agents.runner import Deadline, StopSignal
 from whilly.core.evidence import Usage
 from whilly.core.money import Micros
 
@@ -20,6 +20,17 @@ class SpendingLimit:
         """Take note of all that the run has consumed so far."""
         if self._limit is not None and usage.cost is not None and usage.cost >= self._limit:
             self._exhausted.set()
+
+    @property
+    def dead_by(self) -> float | None:
+        """The caller's deadline, where its stop signal has one."""
+        deadline: object = self._stop
+        return deadline.dead_by if isinstance(deadline, Deadline) else None
+
+    async def postponed(self) -> object:
+        """Return when that is another one."""
+        deadline: object = self._stop
+        return await (deadline.postponed() if isinstance(deadline, Deadline) else asyncio.Event().wait())
 
     @property
     def reached(self) -> bool:

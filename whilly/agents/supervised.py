@@ -19,6 +19,8 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 READ_BYTES = 256 * 1024
 SPAWN_WAITS = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds between tries while the machine has no room for another process."""
+DIGITS = 24
+"""Of a deadline; the supervisor's MOMENT."""
 UNRESPONSIVE_SECONDS = 15
 """A supervisor that says nothing for so long after it was told to kill is killed itself."""
 
@@ -53,6 +55,10 @@ class SupervisedChild:
     def terminate(self) -> None:
         """Ask the child's group to end; what is there after the grace is killed."""
         self._tell(b"T")
+
+    def must_be_dead_by(self, moment: float) -> None:
+        """Have the family killed then, by the clock of `supervisor.sleepless`, even if this process cannot."""
+        self._tell(b"D" + f"{moment:0{DIGITS}.3f}".encode())
 
     async def abandon(self) -> None:
         """Kill the family at once, wait until it is dead and let go of everything."""

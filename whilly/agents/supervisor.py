@@ -5,8 +5,10 @@ as its own. CONTROL is the number of a socket to the worker, PSUTIL the folder t
 nothing of Whilly and little of the standard library, because its start is part of every run. `supervised.py` is the
 worker's end of the socket, `docs/decisions/0016-process-care.md` has the reasons.
 
-The worker sends its request (length, then fields between NUL bytes), later `T` (ask the child to end, with a grace) or
-`K` (end everything now). Closing the socket, which the kernel does for a killed worker, means `K`. Answers are lines:
+The worker sends its request (length, then fields between NUL bytes), later `T` (ask the child to end, with a grace),
+`K` (end everything now) or `D` with a moment in 24 digits (end everything then, unless a later one comes: the worker
+itself may be stopped or hang). Closing the socket, which the kernel does for a killed worker, means `K`. Answers are
+lines:
 
     e ERRNO STAGE    it could not be started, and nothing runs
     x STATUS         the child ended with this wait status
@@ -35,6 +37,10 @@ LINGER = 0.2
 """Seconds in which processes that outlive the child may end by themselves: the tail of a pipeline, a `tee`."""
 LEAVE = 0.3
 """Seconds between asking those processes to end and killing them."""
+NAP = 1.0
+"""Seconds between two looks at the clock of the deadline, which goes on while the machine sleeps; timers do not."""
+MOMENT = 24
+"""Digits of a deadline."""
 GIVE_UP = 5.0
 """Seconds of killing, after which what is left cannot be killed (it hangs in the kernel)."""
 
@@ -132,6 +138,12 @@ def fork() -> int:
     raise AssertionError("the last round returns or raises")
 
 
+def sleepless() -> float:
+    """Seconds by the clock that goes on while the machine sleeps; `whilly.worker.clock` has the same one."""
+    clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
 def descendants(root: int) -> list[int]:
     """All processes below this one, by the kernel's own lists (Linux)."""
     found: list[int] = []
@@ -175,6 +187,7 @@ class Supervisor:
         self.killed: set[int] = set()
         self.next_step: Callable[[], None] = self.kill_everything
         self.due: float | None = None
+        self.deadline: float | None = None
 
     def family(self) -> list[int]:
         """Every process that belongs to this run and still lives."""
@@ -209,7 +222,9 @@ class Supervisor:
 
     def obey(self, command: bytes) -> None:
         """Do what the worker asks; an empty command means that it is gone."""
-        if command == b"T" and not self.main_ended:
+        if command == b"D":
+            self.postpone()
+        elif command == b"T" and not self.main_ended:
             try:
                 os.killpg(self.main, signal.SIGTERM)
             except OSError:
@@ -217,6 +232,23 @@ class Supervisor:
             self.plan(self.kill_everything, self.request.grace)
         elif command != b"T":
             self.kill_everything()
+
+    def postpone(self) -> None:
+        """Take another deadline. Half of one means that the worker died while it wrote."""
+        digits = b""
+        while len(digits) < MOMENT:
+            more = os.read(self.control, MOMENT - len(digits))
+            if not more:
+                self.kill_everything()
+            digits += more
+        self.deadline = float(digits)
+
+    def seconds_left(self) -> float | None:
+        """Until something has to be done, if nobody says anything; None: nothing has."""
+        left = [] if self.due is None else [max(0.0, self.due - time.monotonic())]
+        if self.deadline is not None:
+            left.append(min(NAP, max(0.0, self.deadline - sleepless())))
+        return min(left, default=None)
 
     def ask_the_rest_to_leave(self) -> None:
         """The child ended, others did not."""
@@ -256,13 +288,15 @@ class Supervisor:
         while True:
             if self.reap() and self.main_ended:
                 self.leave(0)
-            wait = None if self.due is None else max(0.0, self.due - time.monotonic()) * 1000
-            ready = [file for file, _ in poll.poll(wait)]
+            wait = self.seconds_left()
+            ready = [file for file, _ in poll.poll(None if wait is None else wait * 1000)]
             if wake in ready:
                 os.read(wake, 4096)
             if self.control in ready:
                 self.obey(os.read(self.control, 1))
-            elif not ready and self.due is not None:
+            elif self.deadline is not None and sleepless() >= self.deadline:
+                self.kill_everything()
+            elif not ready and self.due is not None and time.monotonic() >= self.due:
                 self.next_step()
 
 

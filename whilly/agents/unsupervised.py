@@ -39,6 +39,9 @@ class UnsupervisedChild:
         if self._process.returncode is None:
             self._process.kill()
 
+    def must_be_dead_by(self, moment: float) -> None:
+        """Nobody is there who could see to it."""
+
     async def abandon(self) -> None:
         """Kill the family at once and wait until it is dead."""
         self.terminate()

@@ -34,7 +34,9 @@ async def run_agent(
     contact.tell(contact.happenings.llm_started(runner.name, version, await contact.wording.prompt(prompt)))
     contact.pulse.phase = "agent"
     began = time.monotonic()
-    said = await contact.wording.agent_result(await runner.run(brief, contact.hear, contact.halt))
+    ended = await runner.run(brief, contact.hear, contact.halt)
+    contact.pulse.check()
+    said = await contact.wording.agent_result(ended)
     result = replace(said, usage=_all_used(said.usage, contact.pulse.meter.usage), version=said.version or version)
     contact.pulse.meter.usage = result.usage
     if contact.halt.cause and result.outcome is not Outcome.COMPLETED:

@@ -28,12 +28,25 @@ class Halt:
         self._given = asyncio.Event()
         self.cause: Cause | None = None
         self.reason = ""
+        self.dead_by: float | None = None
+        """When agent and checks are dead whatever became of this process, by `clock.now`; None: not known yet."""
+        self._postponed = asyncio.Event()
 
     def because(self, cause: Cause, reason: str) -> None:
         """Give the order; `reason` is a sentence for people."""
         if self.cause is None:
             self.cause, self.reason = cause, reason
             self._given.set()
+
+    def postpone(self, dead_by: float) -> None:
+        """The lease lasts longer now."""
+        self.dead_by = dead_by
+        self._postponed.set()
+        self._postponed = asyncio.Event()
+
+    async def postponed(self) -> object:
+        """Return when the lease was renewed."""
+        return await self._postponed.wait()
 
     def is_set(self) -> bool:
         """Whether the attempt shall end now."""

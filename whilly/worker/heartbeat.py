@@ -19,6 +19,10 @@ FENCE = 2 / 3
 """The share of the lease after which a worker without an answer gives up: 40 of 60 seconds, which leaves the agent's
 five seconds of grace and the sweep's five far inside the lease."""
 
+LAST_MOMENT = 5 / 6
+"""The share of the lease after which the agent's supervisor kills it without being asked: this process may be stopped,
+or hang. 50 of 60 seconds; giving up at 40, with the agent's grace of five, comes before that."""
+
 LONGEST_BEAT = 10.0
 """Seconds one heartbeat may take."""
 
@@ -50,6 +54,7 @@ class Pulse:
         # once then, and gets a moment to be answered.
         self._next = claimed_at + self._interval
         self._give_up_at = max(claimed_at + lease_seconds * FENCE, clock.now() + lease_seconds / 6)
+        halt.postpone(max(claimed_at + lease_seconds * LAST_MOMENT, self._give_up_at + lease_seconds / 6))
         self._back_off = BackOff(self._interval / 8, self._interval)
         self._one_at_a_time = asyncio.Lock()
 
@@ -63,6 +68,11 @@ class Pulse:
         """Whether nobody else can have the task now, so that what others see may be written."""
         lost = self._halt.cause in (Cause.LEASE_LOST, Cause.OUT_OF_CONTACT)
         return not lost and clock.now() < self._give_up_at
+
+    def check(self) -> None:
+        """Give up if the moment for it has passed: after a pause of this process nothing else may come first."""
+        if clock.now() >= self._give_up_at:
+            self._out_of_contact()
 
     async def _beat_on(self) -> None:
         failures = 0
@@ -101,6 +111,7 @@ class Pulse:
     def _answered(self, sent: float, answer: HeartbeatAnswer) -> None:
         self._next = sent + self._interval
         self._give_up_at = sent + answer.lease_seconds * FENCE
+        self._halt.postpone(sent + answer.lease_seconds * LAST_MOMENT)
         if answer.cancel:
             self._halt.because(Cause.CANCELLED, "Cancelled by a person.")
         self.meter.limited(answer.limit)
