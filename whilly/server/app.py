@@ -6,22 +6,20 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
 
 from whilly import __version__
 from whilly.server.claims import Claims
 from whilly.server.dashboard import pages
 from whilly.server.dashboard.boards import Boards
 from whilly.server.engine import Engine, Timing
-from whilly.server.errors import answer_to
+from whilly.server.environment import database_of_environment, on_first_signal
 from whilly.server.guard import Guard
 from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.repeat import repeat
 from whilly.server.route import Route, mounted
 from whilly.server.routes import (
     attempts,
+    bundles,
     control,
     description,
     events,
@@ -36,6 +34,7 @@ from whilly.server.routes import (
     work,
     workers,
 )
+from whilly.server.stack import Direct
 from whilly.server.streams import StreamLimits
 from whilly.store.database import Database
 
@@ -52,6 +51,7 @@ ROUTES: tuple[Route, ...] = (
     *planfiles.ROUTES,
     *tasks.ROUTES,
     *attempts.ROUTES,
+    *bundles.ROUTES,
     *steering.ROUTES,
     *control.ROUTES,
     *events.ROUTES,
@@ -63,18 +63,24 @@ ROUTES: tuple[Route, ...] = (
 )
 """Every way in, each with who may take it."""
 
-CLOSING_SECONDS = 10.0
+CLOSING_SECONDS = 3.0
+"""How long the last things may take: together with the requests' own time it stays below ten seconds."""
 
 
 def create_app(
-    database: Database,
+    database: Database | None = None,
     *,
     timing: Timing | None = None,
     hosts: Iterable[str] = (),
     metrics_token: str | None = None,
     mirror: Mirror | None = None,
+    largest_bundle: int = LARGEST_BUNDLE,
 ) -> "FastAPI":
     """The control plane on an open database. `hosts`: names it answers to besides those of the loopback.
+
+    Without a database it is the one that the environment names, opened when the application starts; so a server of
+    your choice can run it: `uvicorn --factory whilly.server.app:create_app`. The other settings are then the
+    environment's as well.
 
     `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does. `mirror` is kept up
     to date as long as the application runs.
@@ -84,11 +90,13 @@ def create_app(
     app = FastAPI(
         title="Whilly",
         version=__version__,
-        lifespan=_lifespan,
+        lifespan=_lifespan_of_environment if database is None else _lifespan,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
     )
+    if database is None:
+        return app
     return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token, mirror=mirror)
 
 
@@ -105,6 +113,7 @@ def wired(
     hosts: Iterable[str] = (),
     metrics_token: str | None = None,
     mirror: Mirror | None = None,
+    largest_bundle: int = LARGEST_BUNDLE,
 ) -> App:
     """Put the control plane into an application."""
     engine = Engine(database, timing or Timing(), metrics_token=metrics_token, mirror=mirror)
@@ -114,11 +123,21 @@ def wired(
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
     app.state.boards = Boards(database)
+    app.state.largest_bundle = largest_bundle
     app.router.redirect_slashes = False
     app.router.routes.extend(mounted(ROUTES, engine.access, pages.stranger, engine.timings.request))
-    app.add_exception_handler(HTTPException, _no_such_way_in)
-    app.add_middleware(Guard, hosts=tuple(hosts))
+    app.middleware_stack = Guard(Direct(app.router), hosts=hosts)
     return app
+
+
+@asynccontextmanager
+async def _lifespan_of_environment(app: Starlette) -> AsyncIterator[None]:
+    async with database_of_environment() as (database, settings, mirror):
+        names = settings.allowed_hosts
+        wired(app, database, hosts=names, metrics_token=settings.metrics_token, mirror=mirror)
+        with on_first_signal(app.state.engine.close):
+            async with _lifespan(app):
+                yield
 
 
 @asynccontextmanager
@@ -145,11 +164,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     finally:
         engine.close()
         last = [asyncio.create_task(each) for each in (claims.settle(), engine.timings.close(), engine.end_mirror())]
-        await asyncio.wait(last, timeout=CLOSING_SECONDS / 2)
+        await asyncio.wait(last, timeout=CLOSING_SECONDS)
         for task in (*last, *loops):
             task.cancel()
-        await asyncio.wait((*last, *loops), timeout=CLOSING_SECONDS / 2)
-
-
-async def _no_such_way_in(_request: Request, error: Exception) -> Response:
-    return answer_to(error)
+        await asyncio.wait((*last, *loops), timeout=1)

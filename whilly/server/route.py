@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
+from starlette.types import Receive, Scope, Send
 
 from whilly.server.auth import Access, Allowed, admit_to_plan, admitted
 from whilly.server.errors import Denied, answer_to
@@ -84,10 +85,26 @@ def mounted(
 
     `stranger` answers browsers that are not logged in; `measured` hears of every request that was answered.
     """
-    return [
-        StarletteRoute(route.path, _timed(route, _guarded(route, access, stranger), measured), methods=[route.method])
-        for route in routes
-    ]
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for route in routes:
+        endpoint = _timed(route, _guarded(route, access, stranger), measured)
+        by_path.setdefault(route.path, {})[route.method] = endpoint
+    return [StarletteRoute(path, _Answers(endpoints), methods=list(endpoints)) for path, endpoints in by_path.items()]
+
+
+class _Answers:
+    """Endpoints of one address as an ASGI application, which the framework takes as it is: functions it would wrap
+    three times. One for all methods, so that a wrong method is told all that there are.
+    """
+
+    def __init__(self, endpoints: dict[str, Endpoint]) -> None:
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        response = await self._endpoints[method](Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 def _guarded(route: Route, access: Access, stranger: Callable[[Request], Response]) -> Endpoint:
