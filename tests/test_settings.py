@@ -23,6 +23,7 @@ def test_every_variable_changes_something(tmp_path: Path) -> None:
         "WHILLY_DATABASE_URL": "postgresql://ida@db.example.org/whilly",
         "WHILLY_DATA_DIR": str(tmp_path / "data"),
         "WHILLY_LOG_DIR": str(tmp_path / "logs"),
+        "WHILLY_ALLOWED_HOSTS": "whilly.example.org, 192.0.2.7",
         "WHILLY_PLAN_ID": "bookshop",
         "WHILLY_CONTROL_URL": "https://whilly.example.org",
         "WHILLY_WORKER_ID": "laptop-1",

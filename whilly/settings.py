@@ -19,6 +19,8 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "without it the platform's folder for this user's data",
         "WHILLY_LOG_DIR": "the folder in which Whilly keeps `whilly.log`, about its own work, and "
         "`whilly_events.jsonl`, a copy of the log of events; without it there are none",
+        "WHILLY_ALLOWED_HOSTS": "names under which the control plane is reached besides those of its own machine, "
+        "separated by commas; what is sent to other names is refused",
         "WHILLY_METRICS_TOKEN": "the bearer that may read `/metrics`; without it only tokens of kind metrics may",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
         "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",
@@ -47,6 +49,7 @@ class Settings:
     log_dir: Path | None = None
     database_url: str | None = field(default=None, repr=False)
     """None means the embedded server."""
+    allowed_hosts: tuple[str, ...] = ()
     plan_id: str | None = None
     control_url: str | None = None
     """As it was given: whether it is safe for a token is for the worker to judge."""
@@ -70,6 +73,7 @@ class Settings:
             data_dir=_folder(given, "WHILLY_DATA_DIR") or _own_folder(),
             log_dir=_folder(given, "WHILLY_LOG_DIR"),
             database_url=_database_url(given),
+            allowed_hosts=_hosts(given),
             plan_id=_name(given, "WHILLY_PLAN_ID"),
             control_url=given.get("WHILLY_CONTROL_URL"),
             worker_id=_name(given, "WHILLY_WORKER_ID"),
@@ -139,6 +143,22 @@ def _seconds(given: Mapping[str, str], name: str) -> float | None:
     if not 0.1 <= seconds <= 3600:
         raise BadSetting(f"{name} is not a number of seconds from 0.1 to 3600.")
     return seconds
+
+
+def _hosts(given: Mapping[str, str]) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in given.get("WHILLY_ALLOWED_HOSTS", "").split(",") if name.strip())
+    for name in names:
+        if not is_host_name(name):
+            raise BadSetting(
+                f"WHILLY_ALLOWED_HOSTS holds {name!r}, which is no name of a host; write for instance "
+                "whilly.example.org."
+            )
+    return names
+
+
+def is_host_name(text: str) -> bool:
+    """Whether it is a host's name or address alone, without scheme, port or path."""
+    return 0 < len(text) < 254 and all(letter.isalnum() or letter in ".-_:" for letter in text) and text.isascii()
 
 
 def _database_url(given: Mapping[str, str]) -> str | None:

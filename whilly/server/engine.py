@@ -65,7 +65,7 @@ class Engine:
         self.metrics = Metrics(database, self.timings)
         self.ownership = Ownership(vital)
         self.wakeups = Wakeups()
-        self.orders = OrdersDesk(database)
+        self.orders = OrdersDesk(vital)
         self.live = LiveEvents(database)
         self.mirror = mirror
         self.sequencer = Sequencer(vital, self._look)

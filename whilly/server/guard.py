@@ -1,5 +1,6 @@
 """In front of every route: whose name the request was sent to, and what a browser may do with the answer."""
 
+import ipaddress
 import re
 from collections.abc import Iterable
 
@@ -50,8 +51,8 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        host = Headers(scope=scope).get("host", "")
-        if name_of(host) in self._hosts:
+        name = name_of(Headers(scope=scope).get("host", ""))
+        if name in self._hosts or (name and name == _own_address(scope)):
             await self._app(scope, receive, send_guarded)
             return
         problem = Problem(
@@ -62,6 +63,15 @@ class Guard:
             "Use localhost or 127.0.0.1, or start the server with the name among its allowed hosts.",
         )
         await problem_answer(problem)(scope, receive, send_guarded)
+
+
+def _own_address(scope: Scope) -> str:
+    """The address to which the client connected: nobody can give it a name, for then the name is what is sent."""
+    own, _ = scope.get("server") or ("", 0)
+    try:
+        return str(ipaddress.ip_address(own))
+    except ValueError:
+        return ""
 
 
 def name_of(host: str) -> str:

@@ -195,7 +195,7 @@ class LiveEvents:
     async def _round(self) -> float:
         if not self._watchers:
             return 60.0
-        events = await events_after(self._database, self._position, None, PAGE)
+        events = await events_after(self._database.vital, self._position, None, PAGE)
         if events:
             frames = [frame_of(event) for event in events]
             self._position = events[-1].position
