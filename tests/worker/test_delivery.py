@@ -179,9 +179,9 @@ async def test_the_end_of_the_transcript_waits_with_a_report_that_a_token_is_not
     async with desk(database, tmp_path) as at:
         entry = Entry(at.assignment.key, at.entry().report, (TranscriptChunk(0, "last words\n"),))
         async with database.connection() as connection:
-            await connection.execute("update tokens set plan_id = 'another'")
+            await connection.execute("update tokens set expires_at = clock_timestamp()")
             assert await at.delivery.bring(entry, 0.1) is None
-            await connection.execute("update tokens set plan_id = null")
+            await connection.execute("update tokens set expires_at = null")
         async with beside(at.after_a_restart().run()):
             await until(lambda: not at.journal.due())
         assert await at.room.transcript("T1") == "last words\n"
