@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from whilly.operations.import_plan import import_plan
 from whilly.operations.issue_token import issue_token
 from whilly.operations.set_repository import set_repository
 from whilly.server.app import create_app
+from whilly.server.negotiation import check_protocol
 from whilly.server.serve import serving
 from whilly.store.database import Database
+from whilly.wire.protocol import VERSION
 
 
 async def worker(*arguments: object) -> tuple[int, str]:
@@ -57,6 +60,43 @@ async def test_a_wrong_token_is_said_in_one_sentence(database: Database) -> None
     assert code == 2
     assert "refuses this worker" in out
     assert "Traceback" not in out
+
+
+async def test_a_server_that_is_two_releases_ahead_is_worked_for(
+    database: Database, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whilly.server.route.check_protocol", partial(check_protocol, version=VERSION + 2))
+    await import_plan(database, a_plan(a_task("A")))
+    await set_repository(database, "p", str(repository))
+    app = create_app(database)
+    async with app.router.lifespan_context(app), serving(app) as address:
+        issued = await issue_token(database, TokenKind.WORKER, worker="w1")
+        code, out = await worker(
+            "--connect", address, "--token", issued.bearer, "--plan", "p", "--agent", "scripted", "--once"
+        )
+
+    assert code == 0, out
+    assert await statuses(database) == {"A": "DONE"}
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [(VERSION + 3, "it is more than two releases older. Install whilly"), (VERSION - 1, "Upgrade the server first")],
+)
+async def test_a_server_of_another_time_refuses_in_one_sentence(
+    database: Database, monkeypatch: pytest.MonkeyPatch, server: int, said: str
+) -> None:
+    monkeypatch.setattr("whilly.server.route.check_protocol", partial(check_protocol, version=server))
+    await import_plan(database, a_plan(a_task("A")))
+    app = create_app(database)
+    async with app.router.lifespan_context(app), serving(app) as address:
+        issued = await issue_token(database, TokenKind.WORKER, worker="w1")
+        code, out = await worker("--connect", address, "--token", issued.bearer, "--plan", "p", "--agent", "scripted")
+
+    assert code == 2, out
+    assert said in out
+    assert len([line for line in out.splitlines() if line.strip()]) == 1, out
+    assert await statuses(database) == {"A": "PENDING"}
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ async def test_an_unknown_address_is_a_problem_and_not_a_page(server: Server) ->
     assert (answer.status_code, answer.json()["type"]) == (404, "not_found")
     answer = await http.delete("/api/v1/plans")
     assert (answer.status_code, answer.json()["type"]) == (405, "method_not_allowed")
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
 
 
 async def test_a_crash_tells_nothing_but_a_reference(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
