@@ -22,6 +22,8 @@ class Prerequisite:
     task: str
     commit: str
     branch: str
+    repo_target_id: str = ""
+    """The repository that the result is in; empty: the plan's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Outcome(StrEnum):
     MERGE_CONFLICT = "merge_conflict"
     WORKSPACE_ERROR = "workspace_error"
     WORKSPACE_VIOLATED = "workspace_violated"
+    REPOSITORY_UNAVAILABLE = "repository_unavailable"
     NO_SPACE = "no_space"
     LOST_WORKER = "lost_worker"
     RELEASED = "released"
@@ -144,6 +145,11 @@ ENDINGS: dict[Outcome, Ending] = {
         Remedy.PERSON,
         "The agent tampered with the repository's structure or left its workspace.",
         "Look at the transcript before you retry.",
+    ),
+    Outcome.REPOSITORY_UNAVAILABLE: Ending(
+        Remedy.PARK,
+        "The repository elsewhere could not be fetched, or neither be pushed to nor the result be sent as a bundle.",
+        "Do what the reason says (host, credentials, clone_url); the task then goes on by itself.",
     ),
     Outcome.NO_SPACE: Ending(Remedy.BACK_OFF, "The worker's disk is full.", "Free space on the worker."),
     Outcome.LOST_WORKER: Ending(

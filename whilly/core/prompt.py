@@ -118,9 +118,13 @@ def _place(assignment: Assignment, workspace: str) -> Iterator[str]:
     lines.append(
         f"Your result will be given to people as branch {inline(branch_of(assignment.plan, assignment.spec.id))}."
     )
-    if assignment.prerequisites:
-        done = ", ".join(f"{one.task} (commit {one.commit[:10]})" for one in assignment.prerequisites)
+    here = assignment.spec.repo_target_id
+    if merged := [one for one in assignment.prerequisites if one.repo_target_id == here]:
+        done = ", ".join(f"{one.task} (commit {one.commit[:10]})" for one in merged)
         lines.append(f"The results of the tasks that this one builds on are merged already: {done}.")
+    if elsewhere := [one for one in assignment.prerequisites if one.repo_target_id != here]:
+        named = ", ".join(one.task for one in elsewhere)
+        lines.append(f"Done in another repository, and not to be found in this one: {named}.")
     if assignment.timeout_minutes:
         unit = "minute" if assignment.timeout_minutes == 1 else "minutes"
         lines.append(f"You are stopped after {assignment.timeout_minutes} {unit}.")

@@ -215,7 +215,7 @@ async def _prerequisites(tx: Transaction, rows: list[Any]) -> dict[str, tuple[Pr
     found: dict[str, tuple[Prerequisite, ...]] = {}
     if rows:
         for result in await tx.fetch("prerequisite_results", rows[0]["plan_id"], [row["id"] for row in rows]):
-            one = Prerequisite(result["id"], result["result_commit"], result["result_branch"])
+            one = Prerequisite(result["id"], result["result_commit"], result["result_branch"], result["repository"])
             found[result["task_id"]] = (*found.get(result["task_id"], ()), one)
     return found
 

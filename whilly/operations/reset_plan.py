@@ -14,8 +14,8 @@ from whilly.store.transaction import Transaction
 async def reset_plan(database: Database, plan: str, *, hard: bool) -> int:
     """Put all tasks back to PENDING, or with `hard` delete plan, tasks and attempts; how many tasks it concerned.
 
-    The log keeps everything either way, and a soft reset keeps earlier attempts and what they cost. Raises UnknownPlan,
-    and Refused while tasks are running.
+    The log keeps everything either way, and a soft reset keeps earlier attempts and what they cost, but not the
+    results that are kept as bundles. Raises UnknownPlan, and Refused while tasks are running.
     """
     return await database.transact(partial(_reset, plan=plan, hard=hard))
 
@@ -34,6 +34,7 @@ async def _reset(tx: Transaction, plan: str, hard: bool) -> int:
         await tx.execute("delete_plan", plan)
         tx.tell(plan, None, "plan.deleted", {"plan_id": plan, "tasks_count": len(tasks)})
         return len(tasks)
+    await tx.execute("delete_bundles_of_plan", plan)
     for row, task in zip(rows, tasks, strict=True):
         ask_before(tx, tx.record(task, Reset(unmet=row["needs"])))
     return len(tasks)

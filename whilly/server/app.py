@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from starlette.applications import Starlette
 
 from whilly import __version__
+from whilly.operations.keep_bundle import LARGEST_MB
 from whilly.server.claims import Claims
 from whilly.server.dashboard import pages
 from whilly.server.dashboard.boards import Boards
@@ -18,6 +19,7 @@ from whilly.server.loops.repeat import repeat
 from whilly.server.route import Route, mounted
 from whilly.server.routes import (
     attempts,
+    bundles,
     control,
     description,
     events,
@@ -49,6 +51,7 @@ ROUTES: tuple[Route, ...] = (
     *planfiles.ROUTES,
     *tasks.ROUTES,
     *attempts.ROUTES,
+    *bundles.ROUTES,
     *steering.ROUTES,
     *control.ROUTES,
     *events.ROUTES,
@@ -111,6 +114,7 @@ def wired(
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
     app.state.boards = Boards(database)
+    app.state.largest_bundle = LARGEST_MB * 2**20
     app.router.redirect_slashes = False
     app.router.routes.extend(mounted(ROUTES, engine.access, pages.stranger, engine.timings.request))
     app.middleware_stack = Guard(Direct(app.router), hosts=hosts)

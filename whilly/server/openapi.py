@@ -28,6 +28,7 @@ PATH_WORDS = {
     "token": "The token's public id.",
     "code": "The one-time code.",
     "name": "Name of the file.",
+    "number": "Number of the part, counted from 0.",
 }
 RESOURCES = {
     "work": "Workers: tasks and reports",

@@ -52,9 +52,42 @@ alter table workers
     drop column draining;
 """
 
-UP = WORKERS_UP
+BUNDLES_UP = """
+create table bundles (
+    plan_id text not null,
+    task_id text not null,
+    epoch integer not null,
+    commit_id text not null,
+    size_bytes bigint not null,
+    sha256 bytea not null,
+    sealed_at timestamptz,
+    primary key (plan_id, task_id, epoch),
+    foreign key (plan_id, task_id, epoch) references attempts (plan_id, task_id, epoch) on delete cascade,
+    constraint a_bundle_is_not_empty check (size_bytes > 0)
+);
 
-DOWN = WORKERS_DOWN
+create table bundle_parts (
+    plan_id text not null,
+    task_id text not null,
+    epoch integer not null,
+    number integer not null,
+    data bytea not null,
+    primary key (plan_id, task_id, epoch, number),
+    foreign key (plan_id, task_id, epoch) references bundles (plan_id, task_id, epoch) on delete cascade
+);
+
+-- Packs do not become smaller.
+alter table bundle_parts alter column data set storage external;
+"""
+
+BUNDLES_DOWN = """
+drop table bundle_parts;
+drop table bundles;
+"""
+
+UP = WORKERS_UP + BUNDLES_UP
+
+DOWN = BUNDLES_DOWN + WORKERS_DOWN
 
 
 def upgrade() -> None:
