@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 
 from whilly import __version__
+from whilly.client.moving import PLACEHOLDER, MovingTransport
 from whilly.wire.protocol import HEADER, VERSION
 
 Application = Callable[
@@ -18,6 +19,8 @@ Application = Callable[
 ]
 """An ASGI application."""
 
+LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30)
+
 
 def in_process(application: Application, token: str = "") -> httpx2.AsyncClient:
     """A client of a control plane that runs in this very process: same routes and JSON, no socket."""
@@ -27,8 +30,21 @@ def in_process(application: Application, token: str = "") -> httpx2.AsyncClient:
 
 def over_network(url: str, token: str) -> httpx2.AsyncClient:
     """A client of the control plane at `url`. How long an answer may take is decided for each request."""
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30)
-    return httpx2.AsyncClient(base_url=url, headers=_headers(token), timeout=None, limits=limits)
+    # Reading the certificates takes 50 ms, for which plain HTTP has no use; redirects are not followed.
+    with_certificates = not url.startswith("http://")
+    return httpx2.AsyncClient(
+        base_url=url, headers=_headers(token), timeout=None, limits=LIMITS, verify=with_certificates
+    )
+
+
+def over_moving_network(transport: MovingTransport, token: str) -> httpx2.AsyncClient:
+    """The same where the address changes: `transport` knows it."""
+    return httpx2.AsyncClient(transport=transport, base_url=PLACEHOLDER, headers=_headers(token), timeout=None)
+
+
+def network() -> httpx2.AsyncHTTPTransport:
+    """Connections to wherever a request goes."""
+    return httpx2.AsyncHTTPTransport(limits=LIMITS)
 
 
 def _headers(token: str) -> dict[str, str]:
