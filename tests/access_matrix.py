@@ -47,6 +47,7 @@ MAY = {
     ("POST", "/api/v1/plans/import"): PEOPLE,
     ("POST", "/api/v1/plans/apply"): PEOPLE,
     ("GET", PLAN): f"worker-a worker-b {PEOPLE}",
+    ("GET", f"{PLAN}/overview"): PEOPLE,
     ("GET", f"{PLAN}/export"): PEOPLE,
     ("GET", f"{PLAN}/triz"): PEOPLE,
     ("GET", f"{PLAN}/reviews"): PEOPLE,
@@ -61,6 +62,10 @@ MAY = {
     ("GET", f"{ATTEMPT}/evidence"): PEOPLE,
     ("GET", f"{ATTEMPT}/transcript"): PEOPLE,
     ("GET", f"{TASK}/transcript"): PEOPLE,
+    ("POST", f"{ATTEMPT}/bundle"): HOLDER,
+    ("POST", f"{ATTEMPT}/bundle/parts"): HOLDER,
+    ("GET", f"{TASK}/bundle"): f"worker-a worker-b {PEOPLE}",
+    ("GET", f"{TASK}/bundle/{{epoch:int}}/parts/{{number:int}}"): f"worker-a worker-b {PEOPLE}",
     ("POST", f"{TASK}/cancel"): PEOPLE,
     ("POST", f"{TASK}/retry"): PEOPLE,
     ("POST", f"{TASK}/skip"): PEOPLE,
@@ -78,6 +83,7 @@ MAY = {
     ("GET", "/health/ready"): ANYBODY,
     ("GET", "/health"): ANYBODY,
     ("GET", "/login/{code}"): ANYBODY,
+    ("POST", "/api/v1/logins"): "operator",
     ("POST", "/logout"): PEOPLE_OF_A_PLAN,
     ("GET", "/"): PEOPLE,
     ("POST", "/plans/{plan}"): PEOPLE,
@@ -122,7 +128,7 @@ class Grounds:
     def address(self, route: Route, plan: str = "p") -> str:
         """The route's address for this plan."""
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path).format(
-            plan=plan, task="T-1", epoch=self.epoch, worker="worker-b", code="no-such-code", name="page.css"
+            plan=plan, task="T-1", epoch=self.epoch, worker="worker-b", code="no-such-code", name="page.css", number=0
         )
         asks = NAMES_A_PLAN_IN_ITS_QUERY.get(route.path)
         return f"{path}?{asks}={plan}" if asks else path

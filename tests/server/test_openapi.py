@@ -1,5 +1,7 @@
 """The OpenAPI document: complete, sound, and true of what the server really answers."""
 
+import base64
+import hashlib
 import importlib
 import inspect
 import re
@@ -16,6 +18,7 @@ from whilly.core.outcome import Outcome
 from whilly.core.plan import Review, TaskSpec
 from whilly.server.app import ROUTES
 from whilly.server.openapi import PATH_WORDS, RESOURCES, document, plain_path
+from whilly.wire.bundles import BundleOffer, BundlePart
 from whilly.wire.codec import encode
 from whilly.wire.presence import OrdersRequest, Presence
 from whilly.wire.work import ClaimRequest, Heartbeat, Release, Start
@@ -114,7 +117,9 @@ class Watched:
         self._components = _closed(DOCUMENT["components"])
 
     async def __call__(self, http: httpx2.AsyncClient, method: str, path: str, **more: Any) -> Any:
-        where = {"plan": "p", "task": "T-1", "epoch": more.pop("epoch", 1), "worker": "w-1"} | more.pop("at", {})
+        where = {"plan": "p", "task": "T-1", "epoch": more.pop("epoch", 1), "worker": "w-1", "number": 0} | more.pop(
+            "at", {}
+        )
         query = more.pop("query", "")
         value = more.pop("value", None)
         if value is not None:
@@ -186,6 +191,7 @@ async def work(ask: Watched, worker: httpx2.AsyncClient) -> None:
     await ask(worker, "POST", f"{ATTEMPT}/heartbeat", value=Heartbeat("agent", "hello", Usage(5)))
     await ask(worker, "POST", f"{ATTEMPT}/events", json=[{"type": "llm.run_started", "payload": {"a": 1}, "number": 1}])
     await ask(worker, "POST", f"{ATTEMPT}/transcript", json=[{"number": 0, "text": "hello"}])
+    await bundle(ask, worker)
     check = CheckResult("unit", "make", True, True, 0, COMMIT, 12)
     report = Report(Outcome.COMPLETED, "", "done", "0" * 40, COMMIT, "whilly/p/T-1", checks=(check,), usage=Usage(7))
     await ask(worker, "POST", f"{ATTEMPT}/finish", value=report)
@@ -198,11 +204,22 @@ async def work(ask: Watched, worker: httpx2.AsyncClient) -> None:
     await ask(worker, "GET", "/api/v1/plans/{plan}")
 
 
+async def bundle(ask: Watched, worker: httpx2.AsyncClient) -> None:
+    """A result that travels through the control plane."""
+    data = b"a bundle"
+    offer = BundleOffer(COMMIT, len(data), hashlib.sha256(data).hexdigest())
+    await ask(worker, "POST", f"{ATTEMPT}/bundle", value=offer)
+    await ask(worker, "POST", f"{ATTEMPT}/bundle/parts", value=BundlePart(0, base64.b64encode(data).decode()))
+    await ask(worker, "POST", f"{ATTEMPT}/bundle", value=offer)
+    await ask(worker, "GET", f"{TASK}/bundle")
+    await ask(worker, "GET", TASK + "/bundle/{epoch}/parts/{number}")
+
+
 async def look(ask: Watched, person: httpx2.AsyncClient) -> None:
     """Everything that can be looked at."""
     for path in ("plans", "workers", "control", "events", "events/verification"):
         await ask(person, "GET", f"/api/v1/{path}")
-    for path in ("", "/export", "/triz", "/reviews"):
+    for path in ("", "/overview", "/export", "/triz", "/reviews"):
         await ask(person, "GET", "/api/v1/plans/{plan}" + path)
     for path in ("", "/why", "/attempts", "/transcript"):
         await ask(person, "GET", TASK + path)
@@ -228,6 +245,7 @@ async def steer(ask: Watched, person: httpx2.AsyncClient) -> None:
         await ask(person, "POST", f"{TASK}/{verb}", json={}, at={"plan": "r"})
     await ask(person, "POST", f"{TASK}/review", json={"decision": "approved"}, at={"task": "T-3"})
     await ask(person, "POST", f"{TASK}/review", json={"decision": "approved"}, at={"task": "T-3"})
+    await ask(person, "POST", "/api/v1/logins")
     for path in ("pause", "resume"):
         await ask(person, "POST", f"/api/v1/{path}", json={"reason": "lunch"})
     for path in ("drain", "resume"):

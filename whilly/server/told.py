@@ -8,12 +8,22 @@ from whilly.core.why import Why
 from whilly.operations.read_attempts import AttemptView, TaskDetail
 from whilly.operations.read_board import WaitsForPerson
 from whilly.operations.read_events import StoredEvent
-from whilly.operations.read_plans import PlanSummary
+from whilly.operations.read_plans import PlanOverview, PlanSummary, TaskView
 from whilly.operations.read_task_page import ListedTask
 from whilly.operations.read_workers import WorkerView
 from whilly.wire.log import EventTold, WorkerTold
 from whilly.wire.plans import PlanListed, PlanTold
-from whilly.wire.tasks import AttemptTold, EvidenceTold, ReviewTold, TaskListed, TaskTold, WaitsTold, WhyTold
+from whilly.wire.tasks import (
+    AttemptTold,
+    EvidenceTold,
+    OverviewTold,
+    ReviewTold,
+    TaskInPlan,
+    TaskListed,
+    TaskTold,
+    WaitsTold,
+    WhyTold,
+)
 
 
 def usd(amount: Micros) -> float:
@@ -90,6 +100,28 @@ def told_task(detail: TaskDetail) -> TaskTold:
         result_branch=task.result_branch or None,
         why=told_why(view.why),
         history=tuple(told_attempt(attempt) for attempt in detail.attempts),
+    )
+
+
+def told_overview(overview: PlanOverview) -> OverviewTold:
+    """A plan with all its tasks, each with the reason why it is where it is."""
+    return OverviewTold(overview.summary.id, overview.at, tuple(_line(view) for view in overview.tasks))
+
+
+def _line(view: TaskView) -> TaskInPlan:
+    task, spec = view.task, view.spec
+    return TaskInPlan(
+        id=task.id,
+        status=task.status.value,
+        priority=spec.priority.word,
+        description=spec.description,
+        dependencies=spec.dependencies,
+        why=told_why(view.why),
+        phase=view.phase or None,
+        last_line=view.last_line or None,
+        attempts=task.attempts,
+        spent_usd=usd(task.spent),
+        result_branch=task.result_branch or None,
     )
 
 

@@ -157,6 +157,38 @@ class TaskTold:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskInPlan:
+    """A task as one line of its plan."""
+
+    id: str
+    status: str
+    priority: str
+    """critical, high, medium or low."""
+    description: str
+    dependencies: tuple[str, ...]
+    why: WhyTold
+    phase: str | None
+    """preparing, agent, checks or reporting, while it runs."""
+    last_line: str | None
+    """The newest words of the agent."""
+    attempts: int
+    """How many attempts count."""
+    spent_usd: float
+    result_branch: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewTold:
+    """A plan with all its tasks."""
+
+    plan_id: str
+    at: datetime
+    """The moment of this view."""
+    tasks: tuple[TaskInPlan, ...]
+    """In plan order."""
+
+
+@dataclass(frozen=True, slots=True)
 class WaitsTold:
     """A task that only a person can bring further, with what its newest attempt brought."""
 

@@ -22,7 +22,7 @@ from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.query import Number
 from whilly.server.route import Route
-from whilly.server.told import told_plan, told_summary, told_waiting
+from whilly.server.told import told_overview, told_plan, told_summary, told_waiting
 from whilly.wire.plans import (
     Created,
     NewPlan,
@@ -33,7 +33,7 @@ from whilly.wire.plans import (
     ResetAnswer,
     ResetRequest,
 )
-from whilly.wire.tasks import WaitsList
+from whilly.wire.tasks import OverviewTold, WaitsList
 
 LONGEST_NAME = 1000
 LIMIT = Number("limit", "How many tasks at most.", 100, least=1, most=500)
@@ -62,8 +62,13 @@ async def create(request: Request) -> Response:
 
 async def plan(request: Request) -> Response:
     """One plan; its tasks are at `/api/v1/tasks?plan_id=…`."""
-    overview = await plan_overview(engine_of(request).database, request.path_params["plan"], [])
-    return answer(told_plan(overview.summary, overview.plan))
+    found = await plan_overview(engine_of(request).database, request.path_params["plan"], [])
+    return answer(told_plan(found.summary, found.plan))
+
+
+async def overview(request: Request) -> Response:
+    """The plan with all its tasks in plan order, each with its status and why it waits."""
+    return answer(told_overview(await plan_overview(engine_of(request).database, request.path_params["plan"])))
 
 
 async def export(request: Request) -> Response:
@@ -122,6 +127,7 @@ ROUTES = (
     Route("GET", "/api/v1/plans", plans, PEOPLE, gives=PlanList, minds_plan=True),
     Route("POST", "/api/v1/plans", create, PEOPLE, body=NewPlan, gives=Created, status=201),
     Route("GET", _PLAN, plan, KNOWN, gives=PlanTold),
+    Route("GET", f"{_PLAN}/overview", overview, PEOPLE, gives=OverviewTold),
     Route("GET", f"{_PLAN}/export", export, PEOPLE, gives=json_schema),
     Route("GET", f"{_PLAN}/triz", triz, PEOPLE, gives=PreflightTold),
     Route("GET", f"{_PLAN}/reviews", waiting, PEOPLE, gives=WaitsList, query=(LIMIT,)),
