@@ -21,7 +21,7 @@ HEAVY = (
 )
 COMMANDS = [
     (), ("plan",), ("plan", "import"), ("plan", "show"), ("run",), ("task",), ("why",), ("events",), ("review",),
-    ("budget",), ("db",), ("demo",), ("logs",), ("pause",),
+    ("budget",), ("db",), ("demo",), ("logs",), ("pause",), ("server",), ("login",),
 ]  # fmt: skip
 
 

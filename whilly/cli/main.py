@@ -9,7 +9,7 @@ from contextlib import suppress
 import typer
 
 from whilly import __version__
-from whilly.cli import budget, control, db, demo, events, logs, plan, review, run, task, worker
+from whilly.cli import budget, control, db, demo, events, login, logs, plan, review, run, server, task, worker
 from whilly.core.errors import BadSetting, IllegalTransition, PlanRejected, Refused, WhillyError
 
 _GROUPS = {
@@ -41,7 +41,17 @@ app = typer.Typer(
 )
 for _name, _group in _GROUPS.items():
     app.add_typer(_group, name=_name)
-for _command in (run.run, demo.demo, task.why, logs.logs, control.pause, control.resume, events.events):
+for _command in (
+    run.run,
+    demo.demo,
+    server.server,
+    login.login,
+    task.why,
+    logs.logs,
+    control.pause,
+    control.resume,
+    events.events,
+):
     app.command()(_command)
 
 

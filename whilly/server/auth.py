@@ -17,6 +17,7 @@ Allowed = frozenset[TokenKind]
 
 WORKERS: Allowed = frozenset({TokenKind.WORKER})
 PEOPLE: Allowed = frozenset({TokenKind.OPERATOR, TokenKind.SESSION})
+OPERATORS: Allowed = frozenset({TokenKind.OPERATOR})
 KNOWN: Allowed = WORKERS | PEOPLE
 METRICS: Allowed = frozenset({TokenKind.METRICS})
 EVERYBODY: Allowed | None = None

@@ -3,13 +3,15 @@
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from whilly.operations.log_in import SESSION_LIFETIME, use_login
+from whilly.operations.log_in import LINK_LIFETIME, SESSION_LIFETIME, issue_login, use_login
 from whilly.operations.revoke_token import revoke_token
-from whilly.server.auth import EVERYBODY, PEOPLE, cookie_name
+from whilly.server.auth import EVERYBODY, OPERATORS, PEOPLE, cookie_name
+from whilly.server.bodies import answer
 from whilly.server.dashboard.rendering import bare_page
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.route import Route
+from whilly.wire.logins import LoginLink
 
 GONE = {410: "The link was used already, or is too old."}
 
@@ -38,6 +40,13 @@ async def login(request: Request) -> Response:
     return response
 
 
+async def link(request: Request) -> Response:
+    """Make a link that lets one browser in, once, as whoever asks; it ends with the token that asks for it."""
+    caller = caller_of(request)
+    code = await issue_login(engine_of(request).database, caller.name, parent=caller.token)
+    return answer(LoginLink(code, LINK_LIFETIME.total_seconds()), 201)
+
+
 async def logout(request: Request) -> Response:
     """End the session."""
     engine = engine_of(request)
@@ -51,5 +60,6 @@ async def logout(request: Request) -> Response:
 
 ROUTES = (
     Route("GET", "/login/{code}", login, EVERYBODY, media="text/html", also=GONE),
+    Route("POST", "/api/v1/logins", link, OPERATORS, gives=LoginLink, status=201),
     Route("POST", "/logout", logout, PEOPLE, status=303, minds_plan=True),
 )
