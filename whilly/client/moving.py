@@ -7,7 +7,6 @@ does. After a failure, or an answer from something in between, it has to prove i
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from urllib.parse import urlsplit
 
 import httpx2
@@ -162,6 +161,5 @@ def _redirected(request: httpx2.Request, address: str) -> httpx2.Request:
     parts = urlsplit(address)
     url = request.url.copy_with(scheme=parts.scheme, host=parts.hostname, port=parts.port)
     headers = httpx2.Headers(request.headers)
-    with suppress(KeyError):
-        del headers["host"]
+    headers["Host"] = parts.netloc
     return httpx2.Request(request.method, url, headers=headers, stream=request.stream, extensions=request.extensions)
