@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from whilly.client.answers import NoUsableAnswer, accepted
 from whilly.client.back_off import BackOff
-from whilly.client.errors import Unreachable
+from whilly.client.errors import Rejected, Unreachable
 from whilly.core.assignment import Assignment, AttemptKey
 from whilly.core.evidence import Report
+from whilly.wire.bundles import BundleOffer, BundlePart, BundleState, BundleTold
 from whilly.wire.codec import decode, encode
 from whilly.wire.presence import Admission, Farewell, Orders, OrdersRequest, Presence
 from whilly.wire.protocol import BASE_PATH
@@ -99,6 +100,32 @@ class ControlPlane:
         """Give the task back without a result; this does not use up one of its attempts."""
         return await self._ask_about(key, "release", release, within, FinishAnswer)
 
+    async def offer_bundle(self, key: AttemptKey, offer: BundleOffer, *, within: float = 0) -> BundleState:
+        """Begin to send a result as a bundle, or have it checked once all its parts are sent."""
+        return await self._ask_about(key, "bundle", offer, within, BundleState)
+
+    async def send_bundle_part(self, key: AttemptKey, part: BundlePart, *, within: float = 0) -> None:
+        """Send one part of a bundle that was offered."""
+        await self._tell(key, "bundle/parts", part, within)
+
+    async def bundle_of(self, plan: str, task: str, *, within: float = 20) -> BundleTold | None:
+        """The newest bundle of a task; None when it has none."""
+        path = f"{BASE_PATH}/plans/{plan}/tasks/{task}/bundle"
+        try:
+            return await self._ask("bundle", path, None, within, try_seconds=self._try_seconds, kind=BundleTold)
+        except Rejected as refusal:
+            if refusal.kind == "no_bundle":
+                return None
+            raise
+
+    async def bundle_part(self, plan: str, task: str, epoch: int, number: int, *, within: float = 20) -> BundlePart:
+        """One part of a task's bundle."""
+        path = f"{BASE_PATH}/plans/{plan}/tasks/{task}/bundle/{epoch}/parts/{number}"
+        part = await self._ask("bundle", path, None, within, try_seconds=self._try_seconds, kind=BundlePart)
+        if part is None:
+            raise Unreachable("bundle", "it answered without the value that was asked for")
+        return part
+
     async def _tell(self, key: AttemptKey, verb: str, body: Any, within: float) -> None:
         await self._ask(verb, _path(key, verb), body, within, try_seconds=self._try_seconds, kind=None)
 
@@ -111,7 +138,7 @@ class ControlPlane:
     async def _ask(
         self, what: str, path: str, body: Any, within: float, *, try_seconds: float, kind: type[Value] | None
     ) -> Value | None:
-        content = encode(body)
+        content = None if body is None else encode(body)
         give_up = time.monotonic() + within
         failures = 0
         while True:
@@ -124,10 +151,14 @@ class ControlPlane:
                     raise Unreachable(what, str(failure)) from failure
             await asyncio.sleep(wait)
 
-    async def _once(self, path: str, content: bytes, seconds: float, kind: type[Value] | None) -> Value | None:
+    async def _once(self, path: str, content: bytes | None, seconds: float, kind: type[Value] | None) -> Value | None:
         try:
             async with asyncio.timeout(seconds):
-                response = await self._http.post(path, content=content, headers={"Content-Type": "application/json"})
+                if content is None:
+                    response = await self._http.get(path)
+                else:
+                    headers = {"Content-Type": "application/json"}
+                    response = await self._http.post(path, content=content, headers=headers)
         except TimeoutError:
             raise NoUsableAnswer(f"none within {seconds:g} s") from None
         except (httpx2.TransportError, httpx2.DecodingError) as failure:

@@ -10,6 +10,7 @@ PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """Necessary, not sufficient: git also refuses `..`, and a `.` or `.lock` at the end."""
 
 _SHAPE = re.compile(PATTERN)
+_BUNDLED = "bundle:"
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -47,6 +48,16 @@ def id_from(text: str) -> str | None:
 def branch_of(plan: str, task: str) -> str:
     """The branch that holds the task's result in the user's repository."""
     return f"whilly/{plan}/{task}"
+
+
+def bundled(branch: str) -> str:
+    """Where a result is said to be that the control plane keeps as a bundle, in place of a branch."""
+    return f"{_BUNDLED}{branch}"
+
+
+def is_bundled(place: str) -> bool:
+    """Whether a result is kept by the control plane as a bundle."""
+    return place.startswith(_BUNDLED)
 
 
 def _named(character: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from whilly.agents.environment import clean_environment
 from whilly.agents.runner import AgentMissing, AgentResult
@@ -24,7 +25,7 @@ from whilly.worker.roster import Roster
 from whilly.worker.stop import Stop
 from whilly.worker.verification import run_checks
 from whilly.workspace.attempt import Workspace
-from whilly.workspace.errors import MergeConflict, NoSpace, RepositoryUnusable, WorkspaceFailed
+from whilly.workspace.errors import MergeConflict, NoSpace, RemoteFailed, RepositoryUnusable, WorkspaceFailed
 from whilly.workspace.result import Collected
 
 log = logging.getLogger(__name__)
@@ -144,12 +145,16 @@ class Attempt:
     ) -> Report:
         changed, violated = collected.files_changed > 0, collected.violated
         outcome, reason = conclude(agent, self._contact.halt, changed=changed, violated=violated, checks=checks)
-        branch = ""
+        branch, retry_after, holds = "", agent.retry_after_seconds, self._contact.pulse.holds
         if outcome is Outcome.COMPLETED:
             # A branch that others see may only move while nobody else can have the task.
-            if self._contact.pulse.holds():
-                branch = await self._place.publish()
-            else:
+            if holds():
+                try:
+                    branch, reason = await self._place.publish(holds)
+                except RemoteFailed as failure:
+                    outcome, reason = Outcome.REPOSITORY_UNAVAILABLE, str(failure)
+                    retry_after = ceil(failure.retry_seconds)
+            if not holds() and not branch:
                 outcome, reason = Outcome.LOST_WORKER, "The lease ran out before the result could be published."
         return Report(
             outcome,
@@ -167,7 +172,7 @@ class Attempt:
             model=agent.model,
             session=agent.session,
             exit_code=agent.exit_code,
-            retry_after_seconds=agent.retry_after_seconds,
+            retry_after_seconds=retry_after,
         )
 
     def _halted(self) -> Report:
@@ -177,9 +182,16 @@ class Attempt:
         return self._report(outcome, halt.reason)
 
     def _without_workspace(self, failure: MergeConflict | NoSpace | WorkspaceFailed) -> Report:
-        outcomes = {MergeConflict: Outcome.MERGE_CONFLICT, NoSpace: Outcome.NO_SPACE}
+        outcomes = {
+            MergeConflict: Outcome.MERGE_CONFLICT,
+            NoSpace: Outcome.NO_SPACE,
+            RemoteFailed: Outcome.REPOSITORY_UNAVAILABLE,
+        }
         outcome = outcomes.get(type(failure), Outcome.WORKSPACE_ERROR)
-        return self._report(outcome, self._contact.wording.reason(str(failure)))
+        report = self._report(outcome, self._contact.wording.reason(str(failure)))
+        if isinstance(failure, RemoteFailed):
+            return replace(report, retry_after_seconds=ceil(failure.retry_seconds))
+        return report
 
     def _report(self, outcome: Outcome, reason: str) -> Report:
         """One without a result."""

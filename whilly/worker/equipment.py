@@ -1,12 +1,13 @@
 """What all attempts of one worker share, put together by whoever starts the worker."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from whilly.agents.runner import AgentRunner
 from whilly.client.control_plane import ControlPlane
 from whilly.core.plan import Check
+from whilly.worker.repositories import Repositories
 from whilly.workspace.space import Floor
 
 
@@ -34,6 +35,8 @@ class Equipment:
     """In addition to the plan's and the tasks'; the same name replaces."""
     floor: Floor = Floor()
     """What must be free on the disk of the workspaces; below it nothing new is claimed."""
+    repositories: Repositories = field(default_factory=Repositories)
+    """Where tasks of repo targets work."""
     in_place: bool = False
     """Work in the user's own tree, one task at a time."""
     tags: tuple[str, ...] = ()

@@ -37,9 +37,11 @@ class Trouble(Enum):
 class RemoteFailed(WorkspaceFailed):
     """A repository elsewhere could not be fetched from or pushed to; other tasks would meet the same."""
 
-    def __init__(self, message: str, trouble: Trouble = Trouble.OTHER) -> None:
+    def __init__(self, message: str, trouble: Trouble = Trouble.OTHER, *, retry_seconds: float = 60) -> None:
         super().__init__(message)
         self.trouble = trouble
+        self.retry_seconds = retry_seconds
+        """When to try again at the earliest."""
 
 
 class GitFailed(WorkspaceFailed):
