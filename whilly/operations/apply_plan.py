@@ -1,5 +1,6 @@
 """Import a plan and act on the decision gate."""
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,7 +30,9 @@ async def apply_plan(database: Database, plan: Plan, *, strict: bool) -> Applied
 
     Raises Refused as `import_plan` does.
     """
-    return await database.transact(partial(_apply, plan=plan, decisions=judge_plan(plan), strict=strict))
+    # In a thread: ten thousand tasks take most of a second, and heartbeats must not wait for that.
+    decisions = await asyncio.to_thread(judge_plan, plan)
+    return await database.transact(partial(_apply, plan=plan, decisions=decisions, strict=strict))
 
 
 async def _apply(tx: Transaction, plan: Plan, decisions: dict[str, GateDecision], strict: bool) -> Applied:
