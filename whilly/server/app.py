@@ -13,9 +13,11 @@ from whilly.server.claims import Claims
 from whilly.server.dashboard import pages
 from whilly.server.dashboard.boards import Boards
 from whilly.server.engine import Engine, Timing
+from whilly.server.environment import database_of_environment, on_first_signal
 from whilly.server.guard import Guard
 from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.repeat import repeat
+from whilly.server.published import PublishedName
 from whilly.server.route import Route, mounted
 from whilly.server.routes import (
     attempts,
@@ -63,11 +65,12 @@ ROUTES: tuple[Route, ...] = (
 )
 """Every way in, each with who may take it."""
 
-CLOSING_SECONDS = 10.0
+CLOSING_SECONDS = 3.0
+"""How long the last things may take: together with the requests' own time it stays below ten seconds."""
 
 
 def create_app(
-    database: Database,
+    database: Database | None = None,
     *,
     timing: Timing | None = None,
     hosts: Iterable[str] = (),
@@ -75,6 +78,10 @@ def create_app(
     mirror: Mirror | None = None,
 ) -> "FastAPI":
     """The control plane on an open database. `hosts`: names it answers to besides those of the loopback.
+
+    Without a database it is the one that the environment names, opened when the application starts; so a server of
+    your choice can run it: `uvicorn --factory whilly.server.app:create_app`. The other settings are then the
+    environment's as well.
 
     `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does. `mirror` is kept up
     to date as long as the application runs.
@@ -84,11 +91,13 @@ def create_app(
     app = FastAPI(
         title="Whilly",
         version=__version__,
-        lifespan=_lifespan,
+        lifespan=_lifespan_of_environment if database is None else _lifespan,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
     )
+    if database is None:
+        return app
     return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token, mirror=mirror)
 
 
@@ -117,8 +126,18 @@ def wired(
     app.state.largest_bundle = LARGEST_MB * 2**20
     app.router.redirect_slashes = False
     app.router.routes.extend(mounted(ROUTES, engine.access, pages.stranger, engine.timings.request))
-    app.middleware_stack = Guard(Direct(app.router), hosts=hosts)
+    app.middleware_stack = Guard(Direct(app.router), hosts, PublishedName(database).is_it)
     return app
+
+
+@asynccontextmanager
+async def _lifespan_of_environment(app: Starlette) -> AsyncIterator[None]:
+    async with database_of_environment() as (database, settings, mirror):
+        names = settings.allowed_hosts
+        wired(app, database, hosts=names, metrics_token=settings.metrics_token, mirror=mirror)
+        with on_first_signal(app.state.engine.close):
+            async with _lifespan(app):
+                yield
 
 
 @asynccontextmanager
@@ -145,7 +164,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     finally:
         engine.close()
         last = [asyncio.create_task(each) for each in (claims.settle(), engine.timings.close(), engine.end_mirror())]
-        await asyncio.wait(last, timeout=CLOSING_SECONDS / 2)
+        await asyncio.wait(last, timeout=CLOSING_SECONDS)
         for task in (*last, *loops):
             task.cancel()
-        await asyncio.wait((*last, *loops), timeout=CLOSING_SECONDS / 2)
+        await asyncio.wait((*last, *loops), timeout=1)

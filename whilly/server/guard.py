@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,7 +34,11 @@ SECURITY = {
 class Guard:
     """ASGI middleware. A page that got itself a name for our address (DNS rebinding) is refused by that name."""
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], also: Callable[[str], Awaitable[bool]] | None = None
+    ) -> None:
+        """`also` says whether a name that is not among the `hosts` is one of ours at the moment."""
+        self._also = also
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts) | frozenset(LOOPBACK_NAMES)
 
@@ -52,7 +56,8 @@ class Guard:
             await send(message)
 
         name = name_of(Headers(scope=scope).get("host", ""))
-        if name in self._hosts or (name and name == _own_address(scope)):
+        known = name in self._hosts or (name and name == _own_address(scope))
+        if known or (self._also is not None and await self._also(name)):
             await self._app(scope, receive, send_guarded)
             return
         problem = Problem(
