@@ -28,6 +28,7 @@ def test_every_variable_changes_something(tmp_path: Path) -> None:
         "WHILLY_CONTROL_URL": "https://whilly.example.org",
         "WHILLY_WORKER_ID": "laptop-1",
         "WHILLY_METRICS_TOKEN": "a-long-word",
+        "WHILLY_BUDGET_USD": "2.50",
         "WHILLY_WORKER_TAGS": "gpu, arm",
         "WHILLY_FUNNEL_URL_SOURCE": "file",
         "WHILLY_FUNNEL_URL_FILE": str(tmp_path / "url.txt"),

@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import SplitResult, urlsplit
 
 from whilly.core.errors import BadSetting
+from whilly.core.money import Micros, from_usd
 from whilly.core.names import check_id
 
 VARIABLES: Mapping[str, str] = MappingProxyType(
@@ -22,6 +23,7 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "WHILLY_ALLOWED_HOSTS": "names under which the control plane is reached besides those of its own machine, "
         "separated by commas; what is sent to other names is refused",
         "WHILLY_METRICS_TOKEN": "the bearer that may read `/metrics`; without it only tokens of kind metrics may",
+        "WHILLY_BUDGET_USD": "what one `whilly run` may spend, in US dollars; without it what its plan may",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
         "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",
         "WHILLY_WORKER_ID": "the name of this worker; without it the host's name and the first number that is free",
@@ -60,6 +62,8 @@ class Settings:
     funnel_url_file: Path = Path("/funnel/url.txt")
     funnel_poll_seconds: float | None = None
     metrics_token: str | None = field(default=None, repr=False)
+    run_budget: Micros | None = None
+    """None: whatever the plan may spend."""
     claude_bin: str = "claude"
     claude_model: str | None = None
     claude_proxy_url: str | None = field(default=None, repr=False)
@@ -82,6 +86,7 @@ class Settings:
             funnel_url_file=Path(given.get("WHILLY_FUNNEL_URL_FILE", cls.funnel_url_file)).expanduser(),
             funnel_poll_seconds=_seconds(given, "WHILLY_FUNNEL_POLL_SECONDS"),
             metrics_token=given.get("WHILLY_METRICS_TOKEN"),
+            run_budget=_dollars(given, "WHILLY_BUDGET_USD"),
             claude_bin=given.get("CLAUDE_BIN", cls.claude_bin),
             claude_model=given.get("WHILLY_CLAUDE_MODEL") or given.get("WHILLY_MODEL"),
             claude_proxy_url=_proxy_url(given),
@@ -159,6 +164,20 @@ def _hosts(given: Mapping[str, str]) -> tuple[str, ...]:
 def is_host_name(text: str) -> bool:
     """Whether it is a host's name or address alone, without scheme, port or path."""
     return 0 < len(text) < 254 and all(letter.isalnum() or letter in ".-_:" for letter in text) and text.isascii()
+
+
+def _dollars(given: Mapping[str, str], name: str) -> Micros | None:
+    if name not in given:
+        return None
+    try:
+        amount = from_usd(given[name].removeprefix("$"))
+    except ValueError:
+        amount = 0
+    if not amount:
+        raise BadSetting(
+            f"{name} is not an amount of US dollars above 0; write a number such as 5 or 2.50, or nothing for no limit."
+        )
+    return amount
 
 
 def _database_url(given: Mapping[str, str]) -> str | None:

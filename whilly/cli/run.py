@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whilly.operations.read_progress import Progress
     from whilly.server.inprocess import ControlPlaneHere
     from whilly.store.database import Database
+    from whilly.worker.allowance import Allowance
     from whilly.worker.equipment import Equipment
     from whilly.worker.loop import Worker
     from whilly.worker.stop import Stop
@@ -150,6 +151,7 @@ async def _work(
     from whilly.operations.read_progress import read_progress
     from whilly.server.inprocess import control_plane_here
     from whilly.wire.work import Registration
+    from whilly.worker.allowance import Allowance
     from whilly.worker.loop import Worker
     from whilly.worker.seclusion import hide_memory
     from whilly.worker.stop import Stop, stop_on_signals
@@ -176,7 +178,8 @@ async def _work(
             # What is told may decide whether the run is over: an agent that is missing, for instance.
             here.engine.live.touch(wanted.plan)
 
-        equipment = _equipment(settings, wanted, here, worker, folder, runners, tell)
+        allowance = Allowance(settings.run_budget, warn=view.say, used_up=lambda: workers.end())
+        equipment = _equipment(settings, wanted, here, worker, folder, runners, allowance, tell)
         workers = Worker(equipment, slots=wanted.workers, max_tasks=wanted.max_tasks)
         with stop_on_signals(stop, hear):
             async with _until_over(database, here, wanted, workers, view, stop):
@@ -190,6 +193,7 @@ async def _work(
         missing=worked.missing,
         default_agent=wanted.agent,
         unusable=worked.unusable,
+        spent_all=allowance.sentence if allowance.exhausted else "",
     )
     await view.conclude(end, worked, seconds=time.monotonic() - began)
     return end.code
@@ -202,6 +206,7 @@ def _equipment(
     worker: str,
     folder: Path,
     runners: "Mapping[str, AgentRunner]",
+    allowance: "Allowance",
     tell: Callable[[str], None],
 ) -> "Equipment":
     from whilly.client.control_plane import ControlPlane
@@ -221,6 +226,7 @@ def _equipment(
         # The folder's lock says that no other process has this name here.
         take_over=True,
         heartbeat_seconds=HEARTBEAT_SECONDS,
+        allowance=allowance,
         tell=tell,
     )
 
@@ -250,7 +256,9 @@ async def _until_over(
             began = time.monotonic()
             progress = await patiently(look)
             if progress.over and not wanted.watch:
-                stop.set()
+                # Not a second time, which would be urgent: the budget of the run, or a person, may have been first.
+                if not stop.is_set():
+                    stop.set()
                 return
             await asyncio.sleep(REST * (time.monotonic() - began))
 

@@ -30,17 +30,21 @@ def judge_run(
     missing: Collection[str] = (),
     default_agent: str = "",
     unusable: str = "",
+    spent_all: str = "",
 ) -> RunEnd:
     """Decide how a run ended. `again` is the command that began it.
 
     `missing` are agents whose programs are not here; why, was said when that was found out. `progress` is as a worker
     without them sees it. `unusable` says why the repository could not be worked in; it is empty when it could.
+    `spent_all` says how much this run has spent, if that is all that it may.
     """
     show = f"whilly plan show {plan}"
     if interrupted:
         return RunEnd(INTERRUPTED, "Interrupted; unfinished tasks are back in the queue.", again)
     if unusable:
         return RunEnd(CANNOT_GO_ON, unusable, again)
+    if spent_all and (left := progress.pending):
+        return RunEnd(CANNOT_GO_ON, f"{spent_all} are spent; {_tasks(left)} left for another run.", again)
     if default_agent in missing and (left := progress.ready + progress.parked):
         return RunEnd(CANNOT_GO_ON, f"Without the agent {default_agent} {_tasks(left)} cannot run.", again)
     if progress.ready and progress.plan_spent_up:

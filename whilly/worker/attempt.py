@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from whilly.agents.environment import clean_environment
-from whilly.agents.runner import AgentMissing, AgentResult
+from whilly.agents.runner import AgentMissing, AgentResult, AgentRunner
 from whilly.core.assignment import Assignment
 from whilly.core.evidence import CheckResult, Report, Usage
 from whilly.core.outcome import Outcome
@@ -113,14 +113,24 @@ class Attempt:
         self._contact.tell(happenings.workspace_prepared(str(workspace.path), workspace.branch, workspace.base_commit))
         if not await self._contact.begin(Start(self._agent, version, "", workspace.base_commit)):
             return self._halted()
-        agent = await run_agent(
-            runner, version, self._place.as_prepared(), workspace.path, self._equipment, self._contact
-        )
+        agent = await self._run_agent(runner, version, workspace)
         self._contact.pulse.phase = "checks"
         collected = await self._place.collect()
         checks = await self._verify(collected, agent)
         self._contact.pulse.phase = "reporting"
         return await self._conclude(workspace, collected, agent, checks)
+
+    async def _run_agent(self, runner: AgentRunner, version: str, workspace: Workspace) -> AgentResult:
+        key, contact, allowance = self._assignment.key, self._contact, self._equipment.allowance
+        with allowance.covering(key, contact.halt):
+            agent = await run_agent(
+                runner, version, self._place.as_prepared(), workspace.path, self._equipment, contact
+            )
+        contact.pulse.meter.close()
+        allowance.ended(key, agent.usage.cost)
+        if agent.outcome is Outcome.COMPLETED:
+            contact.halt.forgive_money()
+        return agent
 
     async def _verify(self, collected: Collected, agent: AgentResult) -> Sequence[CheckResult]:
         """Run the checks, when there is something that they could prove."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from whilly.agents.runner import AgentResult
 from whilly.core.evidence import CheckResult
 from whilly.core.outcome import Outcome
-from whilly.worker.halt import Cause, Halt
+from whilly.worker.halt import OF_MONEY, Cause, Halt
 
 OUTCOME_OF_HALT = {
     Cause.SHUTDOWN: Outcome.RELEASED,
@@ -14,6 +14,7 @@ OUTCOME_OF_HALT = {
     Cause.OUT_OF_CONTACT: Outcome.LOST_WORKER,
     Cause.SUPERSEDED: Outcome.RELEASED,
     Cause.OVER_BUDGET: Outcome.OVER_BUDGET,
+    Cause.RUN_BUDGET: Outcome.OVER_BUDGET,
 }
 
 Conclusion = tuple[Outcome, str]
@@ -35,12 +36,12 @@ def conclude(
     otherwise                          completed
     =================================  =====================
 
-    Halted by the budget when the agent was done: it did not spend more than it had, so its work is judged.
+    Halted by a budget when the agent was done: nothing is saved by stopping now, so its work is judged.
     """
     if violated:
         return Outcome.WORKSPACE_VIOLATED, violated
     done = agent.outcome is Outcome.COMPLETED
-    if halt.cause and not (done and halt.cause is Cause.OVER_BUDGET):
+    if halt.cause and not (done and halt.cause in OF_MONEY):
         return OUTCOME_OF_HALT[halt.cause], halt.reason
     if not done:
         return agent.outcome, agent.reason

@@ -88,6 +88,7 @@ class Contact:
             self._transcript.add(progress.text)
             self.pulse.last_line = self.wording.line(progress.text) or self.pulse.last_line
         if progress.usage:
+            self._equipment.allowance.used(self._key, progress.usage.cost)
             await self.pulse.meter.used(progress.usage)
 
     async def begin(self, start: Start) -> bool:

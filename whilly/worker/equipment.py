@@ -7,6 +7,7 @@ from pathlib import Path
 from whilly.agents.runner import AgentRunner
 from whilly.client.control_plane import ControlPlane
 from whilly.core.plan import Check
+from whilly.worker.allowance import Allowance
 from whilly.worker.repositories import Repositories
 from whilly.workspace.space import Floor
 
@@ -50,6 +51,8 @@ class Equipment:
     stall_seconds: float = 900
     shutdown_seconds: float = 10
     """How long the end may take after the first order to stop."""
+    allowance: Allowance = field(default_factory=Allowance)
+    """What this run may spend."""
     tell: Callable[[str], None] = lambda _: None
     """Sentences for the person who watches."""
 

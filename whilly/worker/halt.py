@@ -19,6 +19,11 @@ class Cause(StrEnum):
     """Another process works under this worker's identity now."""
     OVER_BUDGET = "over_budget"
     """The agent has spent what it may."""
+    RUN_BUDGET = "run_budget"
+    """All agents of this run together have."""
+
+
+OF_MONEY = frozenset({Cause.OVER_BUDGET, Cause.RUN_BUDGET})
 
 
 class Halt:
@@ -47,6 +52,12 @@ class Halt:
     async def postponed(self) -> object:
         """Return when the lease was renewed."""
         return await self._postponed.wait()
+
+    def forgive_money(self) -> None:
+        """The agent was done before it could be stopped for its spending, so nothing has to be stopped any more."""
+        if self.cause in OF_MONEY:
+            self.cause, self.reason = None, ""
+            self._given.clear()
 
     def is_set(self) -> bool:
         """Whether the attempt shall end now."""

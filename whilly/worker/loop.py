@@ -86,6 +86,10 @@ class Worker:
         """The agents that it can run, as far as it has found out."""
         return self._roster.available
 
+    def end(self) -> None:
+        """Claim nothing more; what has begun is brought to its end."""
+        self._ending.set()
+
     async def run(self, stop: Stop) -> Worked:
         """Work. Raises Rejected when the control plane does not want this worker at all."""
         left = await asyncio.to_thread(self._unfinished.left)

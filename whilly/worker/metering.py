@@ -26,6 +26,7 @@ class Meter:
         self._halt = halt
         self._ask_for_more = ask_for_more
         self._asked_at = float("-inf")
+        self._running = True
 
     async def used(self, usage: Usage) -> None:
         """Take note of all that the agent has consumed so far. From half of the limit on, ask for more in time."""
@@ -34,6 +35,10 @@ class Meter:
             self._asked_at = clock.now()
             await self._ask()
         self._judge()
+
+    def close(self) -> None:
+        """The agent has ended; whatever it cost, there is nothing to halt any more."""
+        self._running = False
 
     def limited(self, limit: Micros | None) -> None:
         """A new limit, higher or lower."""
@@ -52,7 +57,7 @@ class Meter:
         return self._limit is not None and cost > 0 and cost >= self._limit * share
 
     def _judge(self) -> None:
-        if self._reaches(1):
+        if self._running and self._reaches(1):
             self._halt.because(
                 Cause.OVER_BUDGET,
                 f"Stopped after spending {shown(self.usage.cost)}; it may spend {shown(self._limit)}. "
