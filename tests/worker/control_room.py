@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from fastapi import FastAPI
 
 from tests.worker.network import Network
 from whilly.client.back_off import BackOff
@@ -29,6 +30,7 @@ class ControlRoom:
     database: Database
     network: Network
     control_plane: ControlPlane
+    app: FastAPI
 
     async def submit(self, plan: Plan, repository: Path | None = None) -> None:
         await import_plan(self.database, plan)
@@ -73,4 +75,4 @@ async def control_room(database: Database, *, lease: float = 60) -> AsyncIterato
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=network, base_url="http://localhost", headers=headers) as http,
     ):
-        yield ControlRoom(database, network, ControlPlane(http, back_off=BackOff(0.01, 0.1)))
+        yield ControlRoom(database, network, ControlPlane(http, back_off=BackOff(0.01, 0.1)), app)

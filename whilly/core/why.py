@@ -8,6 +8,7 @@ from enum import StrEnum
 from whilly.core.capabilities import Offer, Wants, what_nobody_has
 from whilly.core.duration import in_words, until
 from whilly.core.money import Micros, shown
+from whilly.core.names import is_bundled
 from whilly.core.plan import Review, Status
 from whilly.core.task import Task
 from whilly.core.terminal import one_line
@@ -98,6 +99,8 @@ class TaskFacts:
     """What the workers that are online offer; None: not known."""
     workers_hold: str = ""
     """Why each of the workers that are online takes no tasks now; empty: some do."""
+    elsewhere: bool = False
+    """It belongs to a repo target: its result is not in the repository of `whilly run --repo`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,8 +372,14 @@ def _done(facts: TaskFacts) -> Why:
     task = facts.task
     if not task.result_commit:
         return Why(Code.DONE, f"{task.id} is done.", "")
-    merge = f"Its result is yours to merge: `git merge {task.result_branch}`." if task.result_branch else ""
-    return Why(Code.DONE, f"{task.id} is done: its result is commit {_result(task)}.", merge)
+    return Why(Code.DONE, f"{task.id} is done: its result is commit {_result(task)}.", _merge(facts))
+
+
+def _merge(facts: TaskFacts) -> str:
+    task = facts.task
+    if facts.elsewhere or is_bundled(task.result_branch):
+        return f"Get it into a repository of yours with `whilly task fetch {task.plan} {task.id}`."
+    return f"Its result is yours to merge: `git merge {task.result_branch}`." if task.result_branch else ""
 
 
 def _failed(facts: TaskFacts) -> Why:
@@ -405,6 +414,8 @@ def _result(task: Task) -> str:
     commit, place = task.result_commit[:10], task.result_branch
     if not place:
         return commit
+    if is_bundled(place):
+        return f"{commit}, kept as a bundle"
     return f"{commit}, kept as {place}" if place.startswith("refs/") else f"{commit} on branch {place}"
 
 

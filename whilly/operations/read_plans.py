@@ -179,6 +179,7 @@ def _view(
         wants=Wants(row["agent"], tuple(row["worker_tags"]), RUNGS[row["isolation_rung"]]),
         offers=from_json(tuple[Offer, ...], plan["offers"]),
         workers_hold=plan["all_hold"] or "",
+        elsewhere=bool(row["repository"]),
     )
     spec = spec_from(row["spec"])
     return TaskView(
