@@ -17,6 +17,7 @@ from whilly.server.environment import database_of_environment, on_first_signal
 from whilly.server.guard import Guard
 from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.repeat import repeat
+from whilly.server.probe import Probe
 from whilly.server.published import PublishedName
 from whilly.server.route import Route, mounted
 from whilly.server.routes import (
@@ -120,6 +121,7 @@ def wired(
     app.state.engine = engine
     app.state.routes = ROUTES
     app.state.description = None
+    app.state.probe = Probe(database)
     app.state.claims = Claims(engine)
     app.state.streams = StreamLimits()
     app.state.boards = Boards(database)

@@ -5,18 +5,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """What everybody may know."""
+    """The process answers."""
 
     status: str
-    """ok or unavailable."""
+    """ok."""
 
 
 @dataclass(frozen=True, slots=True)
-class Health(Alive):
-    """What those who are logged in may know besides. To others only `status` is told."""
+class Health:
+    """Whether it can work."""
 
-    db_reachable: bool = True
-    listener_connected: bool = True
+    status: str
+    """ok or unavailable."""
+    db_reachable: bool
+    listener_connected: bool
     """Whether it hears of changes at once; without that it looks every second."""
-    queue_depth: int = 0
+    queue_depth: int
     """Tasks that could be claimed now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unhealthy(Health):
+    """It cannot."""
+
+    detail: str
+    """What is missing."""
