@@ -6,7 +6,10 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
@@ -32,12 +35,26 @@ pytestmark = pytest.mark.slow
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX here")
 
 
-async def worker(database: Database, address: str, name: str = "w-1") -> httpx2.AsyncClient:
-    return over_network(address, (await issue_token(database, TokenKind.WORKER, worker=name)).bearer)
+class Callers:
+    """Clients of the servers, closed at the end of the test."""
+
+    def __init__(self, database: Database, stack: AsyncExitStack) -> None:
+        self._database = database
+        self._stack = stack
+
+    async def worker(self, address: str, name: str = "w-1") -> httpx2.AsyncClient:
+        issued = await issue_token(self._database, TokenKind.WORKER, worker=name)
+        return await self._stack.enter_async_context(over_network(address, issued.bearer))
+
+    async def operator(self, address: str) -> httpx2.AsyncClient:
+        issued = await issue_token(self._database, TokenKind.OPERATOR)
+        return await self._stack.enter_async_context(over_network(address, issued.bearer))
 
 
-async def operator(database: Database, address: str) -> httpx2.AsyncClient:
-    return over_network(address, (await issue_token(database, TokenKind.OPERATOR)).bearer)
+@pytest.fixture
+async def callers(database: Database) -> AsyncIterator[Callers]:
+    async with AsyncExitStack() as stack:
+        yield Callers(database, stack)
 
 
 async def test_the_printed_link_lets_one_browser_in(database_url: str) -> None:
@@ -54,11 +71,11 @@ async def test_the_printed_link_lets_one_browser_in(database_url: str) -> None:
 
 
 @POSIX
-async def test_it_drains(database: Database) -> None:
+async def test_it_drains(database: Database, callers: Callers) -> None:
     """Long polls are answered, streams end, what is being sent is still taken, and nothing is lost."""
     await import_plan(database, Plan("p", "A plan", (TaskSpec("T-1", "One"),)))
     async with server_process(WHILLY_DATABASE_URL=database.url) as running:
-        http, people = await worker(database, running.address), await operator(database, running.address)
+        http, people = await callers.worker(running.address), await callers.operator(running.address)
         plane = ControlPlane(http)
         held = await plane.claim(ClaimRequest("c-1", "p", ("scripted",)))
         assert held is not None
@@ -104,7 +121,7 @@ async def test_a_second_signal_ends_it_at_once(database_url: str) -> None:
 
 
 @POSIX
-async def test_two_servers_work_together_on_one_database(database: Database) -> None:
+async def test_two_servers_work_together_on_one_database(database: Database, callers: Callers) -> None:
     """What is done through one is heard of through the other, also when one of them is killed."""
     await import_plan(
         database, Plan("p", "A plan", (TaskSpec("T-1", "One"), TaskSpec("T-2", "Two", dependencies=("T-1",))))
@@ -113,9 +130,9 @@ async def test_two_servers_work_together_on_one_database(database: Database) -> 
         server_process(WHILLY_DATABASE_URL=database.url) as one,
         server_process(WHILLY_DATABASE_URL=database.url) as other,
     ):
-        here = ControlPlane(await worker(database, one.address, "w-1"))
-        there = ControlPlane(await worker(database, other.address, "w-2"))
-        watcher = await operator(database, other.address)
+        here = ControlPlane(await callers.worker(one.address, "w-1"))
+        there = ControlPlane(await callers.worker(other.address, "w-2"))
+        watcher = await callers.operator(other.address)
         async with watcher.stream("GET", "/events/stream?plan=p") as stream, asyncio.timeout(60):
             lines = stream.aiter_lines()
             await anext(lines)
@@ -124,7 +141,7 @@ async def test_two_servers_work_together_on_one_database(database: Database) -> 
             poll = asyncio.create_task(there.claim(ClaimRequest("c-2", "p", ("scripted",), 30)))
             await anext(line async for line in lines if line == "event: CLAIM")
             # An attempt that began at one server goes on at the other: there is no leader.
-            moved = ControlPlane(await worker(database, other.address, "w-1"))
+            moved = ControlPlane(await callers.worker(other.address, "w-1"))
             await moved.finish(held.key, Report(Outcome.COMPLETED, head_commit="c" * 40, files_changed=1))
             second = await poll
             assert second is not None
@@ -250,7 +267,7 @@ def _port_of(pid: int) -> int:
 
 
 @POSIX
-async def test_another_server_can_run_the_application(database: Database) -> None:
+async def test_another_server_can_run_the_application(database: Database, callers: Callers) -> None:
     """From the environment alone, and its streams do not keep it from ending."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -258,7 +275,7 @@ async def test_another_server_can_run_the_application(database: Database) -> Non
     async with a_process(*arguments, WHILLY_DATABASE_URL=database.url) as running:
         await running.until("Uvicorn running")
         address = f"http://127.0.0.1:{port}"
-        people = await operator(database, address)
+        people = await callers.operator(address)
         assert (await people.get("/health")).json()["status"] == "ok"
         async with people.stream("GET", "/events/stream") as stream:
             lines = stream.aiter_lines()
@@ -313,16 +330,18 @@ async def test_a_link_from_a_server_for_an_operator_ends_with_the_operator(
 
 
 @POSIX
-async def test_without_a_database_of_its_own_it_uses_the_embedded_one(tmp_path: Path) -> None:
+async def test_without_a_database_of_its_own_it_uses_the_embedded_one() -> None:
     from whilly.store import embedded
 
-    async with server_process(WHILLY_DATABASE_URL="", WHILLY_DATA_DIR=str(tmp_path)) as running:
-        async with httpx2.AsyncClient() as http:
-            assert (await http.get(f"{running.address}/health/ready")).status_code == 200
-        running.signal(signal.SIGTERM)
-        assert await running.ended() == 0
+    # Not in pytest's folder, which other accounts cannot enter: root's embedded server has one of its own.
+    with tempfile.TemporaryDirectory(prefix="whilly-test-", ignore_cleanup_errors=True) as folder:
+        async with server_process(WHILLY_DATABASE_URL="", WHILLY_DATA_DIR=folder) as running:
+            async with httpx2.AsyncClient() as http:
+                assert (await http.get(f"{running.address}/health/ready")).status_code == 200
+            running.signal(signal.SIGTERM)
+            assert await running.ended() == 0
 
-    async def stopped() -> bool:
-        return await asyncio.to_thread(embedded.served, tmp_path) is None
+        async def stopped() -> bool:
+            return await asyncio.to_thread(embedded.served, Path(folder)) is None
 
-    await eventually(stopped, 20)
+        await eventually(stopped, 20)
