@@ -32,6 +32,43 @@ class _Watcher:
     def __init__(self, plan: str | None) -> None:
         self.plan = plan
         self.rung = asyncio.Event()
+        self._quiet = False
+        self._waits_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def ring(self) -> None:
+        """There is something for it."""
+        self._quiet = False
+        self.rung.set()
+
+    async def wait(self) -> bool:
+        """Until it rings (True), or nothing happened for HEARTBEAT seconds (False).
+
+        One timer for many waits: fifty watchers that set one for each event would spend more on timers than on events.
+        """
+        loop = asyncio.get_running_loop()
+        self._waits_since = loop.time()
+        if self._timer is None:
+            self._timer = loop.call_later(HEARTBEAT, self._look_at_clock)
+        await self.rung.wait()
+        if self._quiet:
+            self._quiet = False
+            self.rung.clear()
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Nobody waits any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look_at_clock(self) -> None:
+        loop = asyncio.get_running_loop()
+        left = self._waits_since + HEARTBEAT - loop.time()
+        if left <= 0 and not self.rung.is_set():
+            self._quiet = True
+            self.rung.set()
+        self._timer = loop.call_later(left if left > 0 else HEARTBEAT, self._look_at_clock)
 
     def concerned(self, plan: str) -> bool:
         return self.plan is None or self.plan == plan
@@ -39,7 +76,7 @@ class _Watcher:
     def offer(self, frames: Iterable[Frame]) -> None:
         """New events, in order."""
         if any(self.concerned(frame.plan) for frame in frames):
-            self.rung.set()
+            self.ring()
 
 
 class _Subscriber(_Watcher):
@@ -59,7 +96,7 @@ class _Subscriber(_Watcher):
             self.dropped = True
         else:
             self._queue.extend(wanted)
-        self.rung.set()
+        self.ring()
 
     def take(self) -> bytes:
         """Everything that waits, as one piece."""
@@ -95,13 +132,13 @@ class LiveEvents:
         """Something to see changed in a plan that is no event, such as the phase of an attempt."""
         for watcher in self._watchers:
             if not isinstance(watcher, _Subscriber) and watcher.concerned(plan):
-                watcher.rung.set()
+                watcher.ring()
 
     def close(self) -> None:
         """End all streams."""
         self._closed.set()
         for watcher in self._watchers:
-            watcher.rung.set()
+            watcher.ring()
 
     async def stream(self, plan: str | None, last_seen: str | None) -> AsyncGenerator[bytes]:
         """Frames after the position `last_seen` (a client's Last-Event-ID), or from now on when it has none."""
@@ -121,6 +158,7 @@ class LiveEvents:
                 yield piece
         finally:
             self._watchers.pop(subscriber, None)
+            subscriber.leave()
 
     async def nudges(self, plan: str | None) -> AsyncGenerator[bytes]:
         """A `changed` frame whenever there is something new to see: at once, then a few times a second at most."""
@@ -131,10 +169,11 @@ class LiveEvents:
                 watcher.rung.clear()
                 yield note("changed", {"position": self._position})
                 await asyncio.sleep(COALESCE)
-                while not await self._rung(watcher):
+                while not await watcher.wait():
                     yield STILL_HERE
         finally:
             self._watchers.pop(watcher, None)
+            watcher.leave()
 
     async def _replay(self, subscriber: _Subscriber) -> AsyncGenerator[bytes]:
         """Send what was missed, page by page, and join the others where it ends."""
@@ -175,7 +214,7 @@ class LiveEvents:
 
     async def _follow(self, subscriber: _Subscriber) -> AsyncGenerator[bytes]:
         while not self._closed.is_set():
-            if not await self._rung(subscriber):
+            if not await subscriber.wait():
                 yield STILL_HERE
                 continue
             if subscriber.dropped:
@@ -183,14 +222,6 @@ class LiveEvents:
                 return
             if piece := subscriber.take():
                 yield piece
-
-    async def _rung(self, watcher: _Watcher) -> bool:
-        try:
-            async with asyncio.timeout(HEARTBEAT):
-                await watcher.rung.wait()
-        except TimeoutError:
-            return False
-        return True
 
     async def _round(self) -> float:
         if not self._watchers:
