@@ -8,7 +8,20 @@ import time
 
 from bench.sizes import FULL, QUICK
 
-BENCHES = ("queue", "backlog", "imports", "reaction", "overhead", "start", "http", "idle", "wake")
+BENCHES = (
+    "queue",
+    "backlog",
+    "imports",
+    "reaction",
+    "overhead",
+    "start",
+    "http",
+    "idle",
+    "wake",
+    "stream",
+    "log",
+    "worker",
+)
 
 
 def main() -> int:

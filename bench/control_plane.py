@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from bench.caller import Caller
+from bench.processes import cpu_of
 
 STARTS_WITHIN = 60.0
 
@@ -27,8 +28,7 @@ class ServerProcess:
 
     def cpu(self) -> float:
         """Seconds of CPU that it has used."""
-        times = self._process.cpu_times()
-        return float(times.user + times.system)
+        return cpu_of(self._process.pid)
 
     def memory(self) -> float:
         """MiB that it holds in memory now."""

@@ -50,6 +50,20 @@ select event_id, event_id, sha256(event_id::text::bytea) from old order by event
 """
 
 
+OLD_EVENTS = """
+insert into events (id, plan_id, task_id, type, payload) overriding system value
+select n, 'plan-' || n / 10000, 'TASK-' || lpad((n % 10000 / 3)::text, 7, '0'),
+    (array['CLAIM', 'START', 'COMPLETE'])[1 + n % 3],
+    jsonb_build_object('plan_id', 'plan-' || n / 10000, 'task_id', 'TASK-' || n % 10000 / 3, 'version', n % 3 + 1)
+from generate_series($1::bigint, $2::bigint) n
+"""
+
+OLD_PLACES = """
+insert into event_log (position, event_id, hash)
+select n, n, sha256(n::text::bytea) from generate_series($1::bigint, $2::bigint) n
+"""
+
+
 async def fill_backlog(database: Database, plan: str, tasks: int) -> None:
     """A plan of so many pending tasks in seconds: the first layers as `layered` makes them, then every other task waits
     for two and every other one is ready, but of a lower priority.
@@ -73,3 +87,21 @@ async def fill_history(database: Database, events: int) -> None:
             await connection.execute(EVENTS, OLD_PLAN, start, min(start + AT_ONCE, events) - 1)
             await connection.execute(NUMBERED)
         await connection.execute("vacuum analyze")
+
+
+async def fill_log(database: Database, events: int) -> None:
+    """So many events of 1,000 plans that are gone, with their places. Triggers are off meanwhile: they would queue each
+    event, and refuse what does not come from the sequencer.
+    """
+    async with database.connection() as connection:
+        await connection.execute("set synchronous_commit = off")
+        await connection.execute("alter table events disable trigger user")
+        for start in range(1, events + 1, 5 * AT_ONCE):
+            end = min(start + 5 * AT_ONCE - 1, events)
+            await connection.execute(OLD_EVENTS, start, end, timeout=600)
+            await connection.execute(OLD_PLACES, start, end, timeout=600)
+        await connection.execute("select setval(pg_get_serial_sequence('events', 'id'), $1::bigint)", events)
+        await connection.execute("alter table events enable trigger user")
+        await connection.execute("reset synchronous_commit")
+        await connection.execute("vacuum (analyze, parallel 0)", timeout=600)
+        await connection.execute("checkpoint", timeout=600)

@@ -166,8 +166,8 @@ def _table(sizes: Sizes, found: dict[tuple[str, int], list[Served]], without: st
     notes = [
         f"{sizes.cycles:,} tasks per round, {sizes.rounds} rounds; three requests each, two prerequisites each, every "
         f"event numbered and chained. {orchestrator.NAME}: {sizes.rival_cycles:,} tasks or "
-        f"{orchestrator.SECONDS:g} s per round, two requests each, no prerequisites. Both speak to the same PostgreSQL and to the same clients, which share the machine with "
-        "them. So many tasks still wait when a round is over."
+        f"{orchestrator.SECONDS:g} s per round, two requests each, no prerequisites. Both speak to the same PostgreSQL "
+        "and to the same clients, which share the machine with them. So many tasks still wait when a round is over."
     ]
     if without:
         notes.append(f"{without}.")

@@ -12,7 +12,7 @@ from bench.caller import Caller
 from bench.control_plane import ServerProcess, control_plane
 from bench.http import worker_tokens
 from bench.postgres import Postgres, folder, postgres
-from bench.series import Series, number
+from bench.series import Series
 from bench.sizes import Sizes
 from bench.table import Bar, Figure, Table
 from whilly.operations.create_plan import create_plan
@@ -22,6 +22,7 @@ TRANSACTIONS = Bar(at_most=5.0)
 WAIT = 30.0
 """Seconds: the longest that a claim may wait."""
 
+ALONE = "alone"
 PER_ADDRESS = 50
 """They come from several addresses of this machine, as those of different machines do."""
 
@@ -36,15 +37,14 @@ async def measure(sizes: Sizes) -> Table:
         bearers = await worker_tokens(database, sizes.idle)
         running = await held.enter_async_context(control_plane(database.url, place))
         before = running.memory()
+        alone = await _watched(server, database.url, running, sizes.idle_seconds / 4)
         waiting = [
             asyncio.create_task(_wait(running.port, bearer, n, sizes.idle_seconds)) for n, bearer in enumerate(bearers)
         ]
         try:
             await asyncio.sleep(min(WAIT, sizes.idle_seconds) * 1.1)
-            figures = await _figures(server, database.url, running, sizes)
-            figures.append(
-                Figure("server's memory, KiB/worker", Series(((running.memory() - before) * 1024 / sizes.idle,)))
-            )
+            ours = await _watched(server, database.url, running, sizes.idle_seconds)
+            memory = (running.memory() - before) * 1024 / sizes.idle
             broken = [task.exception() for task in waiting if task.done()]
             if broken:
                 raise RuntimeError(f"{len(broken)} of {sizes.idle} long polls broke off, the first with {broken[0]!r}")
@@ -54,7 +54,12 @@ async def measure(sizes: Sizes) -> Table:
             await asyncio.wait(waiting)
     return Table(
         "idle: workers that wait for work",
-        tuple(figures),
+        (
+            Figure("server, % of a core", Series((ours[0],)), SERVER_SHARE, ALONE, Series((alone[0],))),
+            Figure("PostgreSQL, % of a core", Series((ours[1],)), None, ALONE, Series((alone[1],))),
+            Figure("transactions/s", Series((ours[2],)), TRANSACTIONS, ALONE, Series((alone[2],))),
+            Figure("server's memory, KiB per worker", Series((memory,))),
+        ),
         (
             f"{sizes.idle:,} long polls of {min(WAIT, sizes.idle_seconds):g} s each, begun evenly over one wait and "
             f"repeated when they end; watched for {sizes.idle_seconds:g} s. The contender is the same server before "
@@ -75,21 +80,18 @@ async def _wait(port: int, bearer: str, place: int, seconds: float) -> None:
                 raise AssertionError("there was nothing to claim")
 
 
-async def _figures(server: Postgres, url: str, running: ServerProcess, sizes: Sizes) -> list[Figure]:
+async def _watched(server: Postgres, url: str, running: ServerProcess, seconds: float) -> tuple[float, float, float]:
+    """Percent of a core that server and PostgreSQL need, and transactions per second."""
     connection = await asyncpg.connect(url)
     try:
         transactions = "select xact_commit + xact_rollback from pg_stat_database where datname = current_database()"
         count, of_server, of_postgres = await connection.fetchval(transactions), running.cpu(), server.cpu()
         began = time.perf_counter()
-        await asyncio.sleep(sizes.idle_seconds)
+        await asyncio.sleep(seconds)
         took = time.perf_counter() - began
         of_server, of_postgres = running.cpu() - of_server, server.cpu() - of_postgres
         # Our own look at the counter is one of them.
         count = await connection.fetchval(transactions) - count - 1
     finally:
         await connection.close()
-    return [
-        Figure("server, % of a core", Series((of_server / took * 100,)), SERVER_SHARE),
-        Figure("PostgreSQL, % of a core", Series((of_postgres / took * 100,))),
-        Figure("transactions/s", Series((count / took,)), TRANSACTIONS, cpu=number(of_server / took)),
-    ]
+    return of_server / took * 100, of_postgres / took * 100, count / took
