@@ -1,6 +1,7 @@
 """What the environment sets: read once, by whoever starts a process, and passed on as a value."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Self
 from urllib.parse import SplitResult, urlsplit
 
 from whilly.core.errors import BadSetting
+from whilly.core.git_address import NETWORK_PROTOCOLS, PROTOCOLS
 from whilly.core.money import Micros, from_usd
 from whilly.core.names import check_id
 
@@ -32,6 +34,17 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "changes; the default), `file` or `postgres`",
         "WHILLY_FUNNEL_URL_FILE": "the file with the address, for the source `file`; without it `/funnel/url.txt`",
         "WHILLY_FUNNEL_POLL_SECONDS": "how often to look for another address; without it 5 for a file, 30 for postgres",
+        "WHILLY_GIT_TOKEN": "the token with which repositories elsewhere are fetched from and pushed to; "
+        "it is sent to the hosts of `WHILLY_GIT_TOKEN_HOSTS` and to no other",
+        "WHILLY_GIT_TOKEN_HOSTS": "the hosts of that token, separated by commas; without it `github.com`",
+        "WHILLY_GIT_TOKENS": "tokens of further hosts, as names of variables: `git.example.org=CORP_TOKEN,…`",
+        "WHILLY_GIT_USER": "the user's name beside those tokens; without it `x-access-token`",
+        "WHILLY_GIT_OWN_CREDENTIALS": "`yes`: for hosts without a token, ask the credential helpers that your own git "
+        "is configured with",
+        "WHILLY_GIT_PROTOCOLS": "the protocols that repositories elsewhere may be reached by; "
+        "without it `https,ssh,file` (and http on this machine)",
+        "WHILLY_BUNDLE_LIMIT_MB": "how large a result may be that cannot be pushed and is kept by the control plane; "
+        "without it 100",
         "CLAUDE_BIN": "the Claude Code program; without it `claude` on the PATH",
         "WHILLY_CLAUDE_MODEL": "the model Claude Code shall use; without it `WHILLY_MODEL`, else its own choice",
         "WHILLY_MODEL": "the older name of `WHILLY_CLAUDE_MODEL`",
@@ -64,6 +77,12 @@ class Settings:
     metrics_token: str | None = field(default=None, repr=False)
     run_budget: Micros | None = None
     """None: whatever the plan may spend."""
+    git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By host, or host and port."""
+    git_user: str = "x-access-token"
+    git_own_credentials: bool = False
+    git_protocols: frozenset[str] = frozenset(PROTOCOLS)
+    bundle_limit_mb: int = 100
     claude_bin: str = "claude"
     claude_model: str | None = None
     claude_proxy_url: str | None = field(default=None, repr=False)
@@ -87,6 +106,11 @@ class Settings:
             funnel_poll_seconds=_seconds(given, "WHILLY_FUNNEL_POLL_SECONDS"),
             metrics_token=given.get("WHILLY_METRICS_TOKEN"),
             run_budget=_dollars(given, "WHILLY_BUDGET_USD"),
+            git_tokens=_git_tokens(given, environ),
+            git_user=_name(given, "WHILLY_GIT_USER") or cls.git_user,
+            git_own_credentials=_yes(given, "WHILLY_GIT_OWN_CREDENTIALS"),
+            git_protocols=_git_protocols(given),
+            bundle_limit_mb=_megabytes(given, "WHILLY_BUNDLE_LIMIT_MB", cls.bundle_limit_mb),
             claude_bin=given.get("CLAUDE_BIN", cls.claude_bin),
             claude_model=given.get("WHILLY_CLAUDE_MODEL") or given.get("WHILLY_MODEL"),
             claude_proxy_url=_proxy_url(given),
@@ -178,6 +202,53 @@ def _dollars(given: Mapping[str, str], name: str) -> Micros | None:
             f"{name} is not an amount of US dollars above 0; write a number such as 5 or 2.50, or nothing for no limit."
         )
     return amount
+
+
+def _git_tokens(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The tokens by host. Raises BadSetting for a variable that is named and not there: its value is not repeated."""
+    tokens = {}
+    if token := given.get("WHILLY_GIT_TOKEN"):
+        for host in given.get("WHILLY_GIT_TOKEN_HOSTS", "github.com").split(","):
+            tokens[_git_host("WHILLY_GIT_TOKEN_HOSTS", host)] = token
+    for entry in filter(None, (each.strip() for each in given.get("WHILLY_GIT_TOKENS", "").split(","))):
+        host, _, name = (part.strip() for part in entry.partition("="))
+        if not name.isidentifier():
+            raise BadSetting("WHILLY_GIT_TOKENS is written as host=NAME,host=NAME with names of environment variables.")
+        if not environ.get(name, "").strip():
+            raise BadSetting(f"WHILLY_GIT_TOKENS names the variable {name}, which is not set.")
+        tokens[_git_host("WHILLY_GIT_TOKENS", host)] = environ[name].strip()
+    if any(not token.isprintable() or " " in token for token in tokens.values()):
+        raise BadSetting("A token for git is one word without blanks; one that was given is not.")
+    return tokens
+
+
+def _git_host(variable: str, text: str) -> str:
+    host = text.strip().lower()
+    if not re.fullmatch(r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?", host):
+        raise BadSetting(f"{variable} has {text.strip()!r} where the name of a host should be, as git.example.org.")
+    return host
+
+
+def _git_protocols(given: Mapping[str, str]) -> frozenset[str]:
+    known = (*NETWORK_PROTOCOLS, "file")
+    wanted = {each.strip().lower() for each in given.get("WHILLY_GIT_PROTOCOLS", ",".join(PROTOCOLS)).split(",")} - {""}
+    if not wanted or wanted - set(known):
+        raise BadSetting(f"WHILLY_GIT_PROTOCOLS is a list, separated by commas, of some of {', '.join(known)}.")
+    return frozenset(wanted)
+
+
+def _yes(given: Mapping[str, str], name: str) -> bool:
+    value = given.get(name, "no").lower()
+    if value not in ("1", "yes", "true", "on", "0", "no", "false", "off"):
+        raise BadSetting(f"{name} is yes or no, not {value!r}.")
+    return value in ("1", "yes", "true", "on")
+
+
+def _megabytes(given: Mapping[str, str], name: str, default: int) -> int:
+    value = given.get(name, str(default))
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 10_000):
+        raise BadSetting(f"{name} is a number of megabytes from 1 to 10000, not {value!r}.")
+    return int(value)
 
 
 def _database_url(given: Mapping[str, str]) -> str | None:

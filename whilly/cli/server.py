@@ -117,6 +117,7 @@ async def _serve(settings: Settings, wanted: Wanted, listening: "socket.socket")
                 metrics_token=settings.metrics_token,
                 mirror=mirror_of(settings, database, _say),
             )
+            app.state.largest_bundle = settings.bundle_limit_mb * 2**20
             at_once = asyncio.create_task(_end_at_once(stop))
             async with (
                 app.router.lifespan_context(app),

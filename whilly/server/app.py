@@ -137,6 +137,7 @@ async def _lifespan_of_environment(app: Starlette) -> AsyncIterator[None]:
     async with database_of_environment() as (database, settings, mirror):
         names = settings.allowed_hosts
         wired(app, database, hosts=names, metrics_token=settings.metrics_token, mirror=mirror)
+        app.state.largest_bundle = settings.bundle_limit_mb * 2**20
         with on_first_signal(app.state.engine.close):
             async with _lifespan(app):
                 yield
