@@ -14,6 +14,7 @@ from whilly.core.plan import Status
 from whilly.operations.append_events import append_events
 from whilly.operations.finish_attempts import finish_attempts, release_attempt
 from whilly.operations.import_plan import import_plan
+from whilly.operations.pause import pause, resume
 from whilly.operations.read_attempts import task_detail
 from whilly.operations.renew_leases import renew_leases
 from whilly.operations.set_budget import set_budget
@@ -240,3 +241,17 @@ async def test_only_a_worker_with_the_lease_is_claimed_by_nobody_else(database: 
     await running(database)
 
     assert await claimed(database, worker="w2") is None
+
+
+@pytest.mark.parametrize("plan", ["p", None])
+async def test_a_heartbeat_learns_that_nothing_more_is_handed_out(database: Database, plan: str | None) -> None:
+    await import_plan(database, a_plan(a_task("A")))
+    assignment = await running(database)
+    await pause(database, plan, "lunch", "ann")
+    (answer,) = await renew_leases(database, [(assignment.key, Heartbeat("agent"))], LEASE)
+    assert isinstance(answer, HeartbeatAnswer)
+    assert answer.paused
+    await resume(database, plan, "ann")
+    (answer,) = await renew_leases(database, [(assignment.key, Heartbeat("agent"))], LEASE)
+    assert isinstance(answer, HeartbeatAnswer)
+    assert not answer.paused

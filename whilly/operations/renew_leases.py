@@ -45,7 +45,7 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
         purse = purse_from(row)
         overdrawn = purse.overdrawn + reserved - row["reserved_micros"]
         limit = budget.limit(purse.limited, row["budget_micros"], reserved, overdrawn=overdrawn)
-        answers[key] = HeartbeatAnswer(lease.total_seconds(), row["cancel_requested"], limit)
+        answers[key] = HeartbeatAnswer(lease.total_seconds(), row["cancel_requested"], limit, row["paused"])
     return [answers.get(key) or LeaseLost(key.task, key.epoch, key.epoch + 1) for key, _ in beats]
 
 

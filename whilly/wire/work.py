@@ -56,6 +56,8 @@ class HeartbeatAnswer:
     cancel: bool = False
     limit: Micros | None = None
     """The most this attempt may spend, raised while the plan's budget allows."""
+    paused: bool = False
+    """The plan, or everything, is paused: nothing new is handed out; this attempt goes on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,4 +26,5 @@ where t.plan_id = l.plan_id and t.id = l.id
 returning t.plan_id, t.id, t.epoch, t.cancel_requested, t.reserved_micros, t.budget_micros, t.spent_micros,
     p.budget_micros as plan_budget_micros, p.spent_micros as plan_spent_micros,
     p.reserved_micros as plan_reserved_micros, p.daily_budget_micros as plan_daily_budget_micros,
-    spent_today(p) as plan_spent_today_micros
+    spent_today(p) as plan_spent_today_micros,
+    coalesce(p.paused_reason, (select c.paused_reason from control c)) is not null as paused
