@@ -110,6 +110,59 @@ async def test_too_much_missed_is_said_and_the_stream_goes_on(server: Server, mo
         assert await reader.positions(1) == [51]
 
 
+async def test_just_as_much_as_the_cap_is_no_reason_to_begin_anew(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_module, "PAGE", 10)
+    monkeypatch.setattr(live_module, "REPLAY_CAP", 20)
+    await tell(server.database, 20)
+    await numbered(server, 20)
+    async with aclosing(server.engine.live.stream(None, "0")) as pieces:
+        reader = Reader(pieces)
+        assert await reader.positions(20) == list(range(1, 21))
+        await tell(server.database, 1)
+        server.engine.wrote()
+        assert await reader.positions(1) == [21]
+
+
+async def test_large_events_come_in_pieces(server: Server) -> None:
+    """What a slow reader has not taken yet stays where it exists once for all."""
+    await tell(server.database, 30, size=60_000)
+    await numbered(server, 30)
+    async with (
+        aclosing(server.engine.live.stream(None, "0")) as missed,
+        aclosing(server.engine.live.stream(None, None)) as fresh,
+    ):
+        await anext(fresh)
+        following = asyncio.ensure_future(anext(fresh))
+
+        async def joined() -> bool:
+            return len(server.engine.live) == 1
+
+        await eventually(joined)
+        await tell(server.database, 30, size=60_000)
+        await numbered(server, 60)
+        sizes = [len(await following)]
+        while sum(sizes) < 30 * 60_000:
+            sizes.append(len(await anext(fresh)))
+        seen = b""
+        while b"id: 30\n" not in seen:
+            sizes.append(len(piece := await anext(missed)))
+            seen += piece
+    assert max(sizes) < live_module.LARGEST_PIECE + 70_000
+
+
+async def test_a_database_that_goes_away_in_the_replay_is_said(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_arguments: object) -> None:
+        raise ConnectionRefusedError("nobody there")
+
+    monkeypatch.setattr(live_module, "events_after", away)
+    async with aclosing(server.engine.live.stream(None, "0")) as pieces:
+        frame = await Reader(pieces).next()
+        assert frame["event"] == "error"
+        assert json.loads(frame["data"]) == {"reason": "db_error_during_replay", "close_code": 1011}
+
+
 @pytest.mark.parametrize("last", ["999", "-1", "abc", "", "1e3", "٣", "9" * 40, "1; drop"])
 async def test_a_last_event_id_that_means_nothing_gets_one_reset(server: Server, last: str) -> None:
     await tell(server.database, 2)

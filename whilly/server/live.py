@@ -11,13 +11,16 @@ from collections.abc import AsyncGenerator, Iterable
 from whilly.operations.read_events import end_of_log, events_after
 from whilly.server.frames import STILL_HERE, Frame, frame_of, note
 from whilly.server.loops.repeat import Alarm, repeat
-from whilly.store.database import Database
+from whilly.store.database import AWAY, Database
 
 PAGE = 500
 REPLAY_CAP = 1_000
 """Events sent to somebody who comes back; who missed more reads a fresh snapshot instead."""
 
 LARGEST_QUEUE = 1_000
+LARGEST_PIECE = 256_000
+"""Bytes that are given to a connection at once: what waits in front of a slow reader exists once for all of them."""
+
 HEARTBEAT = 15.0
 LOOK_EVERY = 1.0
 """Seconds until the log is read without a hint: the most that a lost hint delays an event."""
@@ -99,10 +102,10 @@ class _Subscriber(_Watcher):
         self.ring()
 
     def take(self) -> bytes:
-        """Everything that waits, as one piece."""
-        piece = b"".join(self._queue)
-        self._queue.clear()
-        self.rung.clear()
+        """What waits, as one piece of about LARGEST_PIECE; it keeps ringing while there is more."""
+        piece = _piece(self._queue)
+        if not self._queue:
+            self.rung.clear()
         return piece
 
 
@@ -142,23 +145,33 @@ class LiveEvents:
 
     async def stream(self, plan: str | None, last_seen: str | None) -> AsyncGenerator[bytes]:
         """Frames after the position `last_seen` (a client's Last-Event-ID), or from now on when it has none."""
-        newest = await end_of_log(self._database)
-        position = newest
-        if last_seen is not None:
-            asked = int(last_seen) if last_seen.isascii() and last_seen.isdigit() and len(last_seen) < 19 else -1
-            if 0 <= asked <= newest:
-                position = asked
-            else:
-                yield note("reset", {"reason": "unknown_position", "position": newest}, newest)
-        subscriber = _Subscriber(plan, position)
+        subscriber = _Subscriber(plan, 0)
         try:
-            async for piece in self._replay(subscriber):
-                yield piece
+            try:
+                if not await self._place(subscriber, last_seen):
+                    position = subscriber.position
+                    yield note("reset", {"reason": "unknown_position", "position": position}, position)
+                async for piece in self._replay(subscriber):
+                    yield piece
+            except AWAY:
+                yield note("error", {"reason": "db_error_during_replay", "close_code": 1011})
+                return
             async for piece in self._follow(subscriber):
                 yield piece
         finally:
             self._watchers.pop(subscriber, None)
             subscriber.leave()
+
+    async def _place(self, subscriber: _Subscriber, last_seen: str | None) -> bool:
+        """Put it where its client left off; False when there is no such place: it is at the end then."""
+        newest = subscriber.position = await end_of_log(self._database)
+        if last_seen is None:
+            return True
+        asked = int(last_seen) if last_seen.isascii() and last_seen.isdigit() and len(last_seen) < 19 else -1
+        if not 0 <= asked <= newest:
+            return False
+        subscriber.position = asked
+        return True
 
     async def nudges(self, plan: str | None) -> AsyncGenerator[bytes]:
         """A `changed` frame whenever there is something new to see: at once, then a few times a second at most."""
@@ -182,12 +195,14 @@ class LiveEvents:
         while True:
             known = self._position if self._watchers else await end_of_log(self._database)
             page = await events_after(self._database, subscriber.position, subscriber.plan, PAGE)
-            if page:
-                sent += len(page)
-                subscriber.position = page[-1].position
-                yield b"".join(frame_of(event).content for event in page)
-            if len(page) == PAGE and sent >= REPLAY_CAP:
-                missed_after = subscriber.position
+            if fits := page[: REPLAY_CAP - sent]:
+                sent += len(fits)
+                subscriber.position = fits[-1].position
+                waiting = deque(frame_of(event).content for event in fits)
+                while waiting:
+                    yield _piece(waiting)
+            if len(fits) < len(page):
+                sent, missed_after = 0, subscriber.position
                 subscriber.position = await end_of_log(self._database)
                 told = {"reason": "too_much_missed", "missed_after_id": missed_after, "cap": REPLAY_CAP}
                 yield note("replay_truncated", {**told, "position": subscriber.position}, subscriber.position)
@@ -233,3 +248,12 @@ class LiveEvents:
             for watcher in list(self._watchers):
                 watcher.offer(frames)
         return 0.0 if len(events) == PAGE else LOOK_EVERY
+
+
+def _piece(waiting: deque[bytes]) -> bytes:
+    """Take frames from the left, about LARGEST_PIECE of them."""
+    taken, size = [], 0
+    while waiting and size < LARGEST_PIECE:
+        taken.append(waiting.popleft())
+        size += len(taken[-1])
+    return b"".join(taken)

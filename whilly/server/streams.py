@@ -85,7 +85,10 @@ class EventStream(Response):
         if sending.cancelled():
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         elif (failure := sending.exception()) is not None:
-            raise failure
+            if not isinstance(failure, AWAY):
+                raise failure
+            # The client comes back, and finds the database again or is told that it is away.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send_all(self, send: Send) -> None:
         async with aclosing(self._pieces) as pieces:
