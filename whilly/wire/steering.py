@@ -2,32 +2,34 @@
 
 from dataclasses import dataclass
 
+from whilly.wire.texts import Name, Sentence, Words
+
 
 @dataclass(frozen=True, slots=True)
 class PauseRequest:
     """Hand out no more tasks, or go on doing so."""
 
-    plan: str | None = None
+    plan: Name | None = None
     """None: of every plan."""
-    reason: str = ""
+    reason: Sentence = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SteerRequest:
     """Cancel, retry or skip a task."""
 
-    reason: str = ""
+    reason: Sentence = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewRequest:
     """A decision about a task that waits for one."""
 
-    decision: str
+    decision: Name
     """approved, rejected or changes_requested."""
-    comment: str = ""
+    comment: Words = ""
     """What shall change; needed for changes_requested."""
-    reviewer: str = ""
+    reviewer: Name = ""
     """Empty: whoever the token belongs to."""
 
 

@@ -6,21 +6,22 @@ from typing import Any
 from whilly.core.evidence import Usage
 from whilly.core.money import Micros
 from whilly.core.plan import Status
+from whilly.wire.texts import Name
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
     """Asks for one task. Repeated with the same `claim_id` it gets the same answer while the claim is held."""
 
-    claim_id: str
-    plan: str
-    agents: tuple[str, ...]
+    claim_id: Name
+    plan: Name
+    agents: tuple[Name, ...]
     """Agents this worker can run; the first is its default, for tasks that name none."""
     wait_seconds: float = 0
     """How long the control plane may hold the request open when there is nothing to do; at most 30."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[Name, ...] = ()
     """What this worker is tagged with: tasks may ask for tags."""
-    isolation: str = "clone"
+    isolation: Name = "clone"
     """The rung of `core.capabilities.RUNGS` on which it works: tasks may ask for a higher one."""
     session: int = 0
     """Which of the processes with this worker's identity asks, by the answer to its `Presence`; 0: it never said."""
@@ -30,10 +31,10 @@ class ClaimRequest:
 class Start:
     """The workspace is ready and the agent is about to run."""
 
-    agent: str
-    agent_version: str = ""
-    model: str = ""
-    base_commit: str = ""
+    agent: Name
+    agent_version: Name = ""
+    model: Name = ""
+    base_commit: Name = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from whilly.core.errors import Refused
 from whilly.core.plan import Status
 from whilly.operations.review_task import review_task
 from whilly.operations.steer_task import cancel_task, retry_task, skip_task
@@ -11,6 +12,8 @@ from whilly.server.bodies import answer, read
 from whilly.server.engine import Engine, caller_of, engine_of
 from whilly.server.route import Route
 from whilly.wire.steering import ReviewRequest, StatusAnswer, SteerRequest
+
+LONGEST_WORDS = 8_192
 
 
 async def cancel(request: Request) -> Response:
@@ -51,6 +54,8 @@ async def _steered(request: Request, decision: str) -> Response:
 
 async def decide(engine: Engine, plan: str, task: str, decision: str, by: str, words: str) -> Status:
     """Carry out a person's decision about a task, and wake whom it concerns. Raises UnknownTask, Refused."""
+    if len(words) > LONGEST_WORDS:
+        raise Refused(f"A comment may have {LONGEST_WORDS:,} characters; this one has {len(words):,}.")
     match decision:
         case "cancel":
             status = await cancel_task(engine.database, plan, task, by)
