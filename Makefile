@@ -7,7 +7,7 @@ ARGS ?=
 DEV = python=$$(scripts/environment dev $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check chaos bench docs clean
 
 help: ## This list
 	@echo "make TARGET [PYTHON=python3.12] [ARGS=…]"
@@ -23,6 +23,10 @@ test: ## All tests; those for a browser or an agent CLI where there is one. ARGS
 check: ## Format, lint, types, layers and documentation: all that is not running code
 	@$(DEV) && set -x && "$$python" -m ruff format --check && "$$python" -m ruff check && "$$python" -m mypy \
 	  && "$${python%/*}/lint-imports" --no-cache && "$$python" docs/generate.py --check
+
+chaos: ## Ten thousand tasks under fire, about 6 minutes; the figures go into docs/explanation/chaos.md
+	@$(DEV) && WHILLY_CHAOS_SCALE=$${WHILLY_CHAOS_SCALE:-5} WHILLY_CHAOS_REPORT=docs/explanation/chaos.md \
+	  "$$python" -m pytest -q -s -m chaos tests/chaos/test_protocol_under_fire.py $(ARGS)
 
 bench: ## Measure speed against named contenders in the same run. ARGS="queue --quick" chooses
 	@python=$$(scripts/environment bench $(PYTHON)) && exec "$$python" -m bench $(ARGS)

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +52,8 @@ class Amount:
     stop_seconds: tuple[float, float]
     patience: float
     """Seconds for the whole run."""
+    cut_seconds: float = 0
+    """How long one worker's network is down, once."""
 
 
 @dataclass
@@ -60,6 +63,7 @@ class Burnt:
     kills: list[tuple[int, datetime]] = field(default_factory=list)
     """Each worker's place, and when."""
     stops: int = 0
+    cuts: int = 0
     server_kills: int = 0
     database_kills: list[datetime] = field(default_factory=list)
     server_away: list[float] = field(default_factory=list)
@@ -71,9 +75,9 @@ class Burnt:
     def __str__(self) -> str:
         return (
             f"killed {len(self.kills)} workers, {self.server_kills} servers, {len(self.database_kills)} Postgres; "
-            f"stopped {self.stops} workers; {self.retries} retried by a person; {self.snapshots} snapshots and "
-            f"{self.budgets} changes of the budget; back after: servers {shown(self.server_away)}, Postgres "
-            f"{shown(self.database_away)}"
+            f"stopped {self.stops} workers, cut {self.cuts} off; {self.retries} retried by a person; "
+            f"{self.snapshots} snapshots and {self.budgets} changes of the budget; back after: servers "
+            f"{shown(self.server_away)}, Postgres {shown(self.database_away)}"
         )
 
 
@@ -81,12 +85,18 @@ class Fire:
     """Burns until every task of the plan is DONE."""
 
     def __init__(
-        self, database: Database, cluster: Path | None, plan: Plan, amount: Amount, chance: random.Random
+        self,
+        database: Database,
+        cluster: Path | None,
+        plan: Plan,
+        amount: Amount,
+        chance: random.Random,
+        cut: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
-        """`cluster` is the folder of the embedded server that may be killed."""
+        """`cluster` is the folder of the embedded server that may be killed, `cut` takes a worker's network down."""
         self.burnt = Burnt()
         self._database, self._cluster, self._plan = database, cluster, plan
-        self._amount, self._chance = amount, chance
+        self._amount, self._chance, self._cut = amount, chance, cut
         self._watching: set[asyncio.Task[None]] = set()
 
     async def burn(self, workers: Crew, servers: Crew, addresses: list[str]) -> None:
@@ -107,6 +117,7 @@ class Fire:
             self._burn_workers(workers, share)
             self._burn_servers(servers, addresses, share)
             self._burn_database(share)
+            self._burn_network(share)
             await asyncio.sleep(MOMENT)
         workers.wake_those_due(everybody=True)
         await asyncio.gather(*self._watching)
@@ -141,6 +152,11 @@ class Fire:
             os.kill(_victim(self._cluster, connection=len(kills) % 2 == 1), signal.SIGKILL)
             kills.append(datetime.now(UTC))
             self._watch(self._database_answers, self.burnt.database_away)
+
+    def _burn_network(self, share: float) -> None:
+        if self._cut and not self.burnt.cuts and share > 0.3:
+            self.burnt.cuts += 1
+            self._watching.add(asyncio.create_task(_while_down(self._cut, self._amount.cut_seconds)))
 
     async def _look(self) -> int:
         """How many tasks are DONE. Watches the money, and is the person who gives more of it and tries again."""
@@ -185,6 +201,11 @@ class Fire:
         except AWAY:
             return False
         return True
+
+
+async def _while_down(cut: Callable[[], AbstractContextManager[None]], seconds: float) -> None:
+    with cut():
+        await asyncio.sleep(seconds)
 
 
 def _victim(cluster: Path, *, connection: bool) -> int:

@@ -30,6 +30,8 @@ COST = MICROS_PER_USD // 100
 PATIENCE = 30.0
 """Seconds to ask for an answer: longer than any server is away."""
 
+TRY_SECONDS = 1.5
+"""To wait for one answer: some connections lead nowhere."""
 
 _http = over_network("http://localhost", "")
 """Made before the fork: certificates are read once, not by each of two hundred workers."""
@@ -57,7 +59,7 @@ async def _work(address: str, token: str, plan: str, diary: Diary, chance: rando
     _http.base_url = address
     _http.headers["Authorization"] = f"Bearer {token}"
     async with _http as http:
-        control_plane = ControlPlane(http, back_off=BackOff(0.05, 0.3))
+        control_plane = ControlPlane(http, back_off=BackOff(0.05, 0.3), try_seconds=TRY_SECONDS)
         request = None
         while True:
             request = request or ClaimRequest(uuid.uuid4().hex, plan, ("scripted",), wait_seconds=2)

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import os
 import random
 import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from tests.builders import a_plan, a_task
 from tests.chaos import protocol_worker, server
 from tests.chaos.books import check_books
 from tests.chaos.crew import Crew, free_ports
+from tests.chaos.dawdlers import dawdle, out_of_order
 from tests.chaos.fire import POCKET_MONEY, SCALE, SEED, Amount, Burnt, Fire, shown
 from tests.chaos.listener import Listener
+from tests.chaos.network import Fate, Network
 from whilly.core.plan import Plan
 from whilly.core.tokens import TokenKind
 from whilly.operations.import_plan import import_plan
@@ -33,11 +36,16 @@ TASKS, WORKERS, SERVERS, WIDTH = int(2_000 * SCALE), 8, 2, 100
 AMOUNT = Amount(
     kills=int(200 * SCALE),
     stops=int(40 * SCALE),
-    server_kills=max(round(2 * SCALE), 1),
-    database_kills=max(round(2 * SCALE), 1),
+    server_kills=max(round(4 * SCALE), 2),
+    database_kills=max(round(SCALE), 2),
     stop_seconds=(server.LEASE * 2, server.LEASE * 3),
+    cut_seconds=min(max(6 * SCALE, 3), 30),
     patience=240 * max(SCALE, 1),
 )
+
+DAWDLERS = 3
+REPORT = os.environ.get("WHILLY_CHAOS_REPORT", "")
+BEGIN, END = "<!-- figures -->", "<!-- end of the figures -->"
 
 
 @pytest.fixture
@@ -71,27 +79,37 @@ async def test_nothing_is_lost_and_nothing_is_done_twice(cluster: tuple[str, Pat
     ports = free_ports(SERVERS)
     addresses = [f"http://127.0.0.1:{port}" for port in ports]
     servers = Crew(server.serve, [(url, port, server.LEASE, str(tmp_path / f"server-{port}.log")) for port in ports])
-    workers = Crew(
-        protocol_worker.work, [await place(database, plan, number, addresses, tmp_path) for number in range(WORKERS)]
-    )
+    network = Network(random.Random(chance.random()))
     token = (await issue_token(database, TokenKind.OPERATOR, label="listener")).bearer
-    listeners = [Listener(addresses[0], token), Listener(addresses[1], token, chance)]
-    fire = Fire(database, folder, plan, AMOUNT, chance)
     began = time.monotonic()
-    try:
+    async with AsyncExitStack() as held:
+        held.callback(servers.close)
+        ways = [await held.enter_async_context(network.way(addresses[n % SERVERS])) for n in range(WORKERS)]
+        places = [await place(database, plan, number, ways, tmp_path) for number in range(WORKERS)]
+        workers = Crew(protocol_worker.work, places)
+        held.callback(workers.close)
+        listeners = [
+            Listener(addresses[0], token),
+            Listener(addresses[1], token, chance),
+            *[Listener(await held.enter_async_context(network.way(each)), token) for each in addresses],
+        ]
+        fire = Fire(database, folder, plan, AMOUNT, chance, lambda: network.down(ways[0]))
         async with following(listeners):
-            await fire.burn(workers, servers, addresses)
+            async with dawdling(database, chance):
+                await fire.burn(workers, servers, addresses)
             seconds = time.monotonic() - began
             await all_heard(database, listeners)
-    finally:
-        workers.close()
-        servers.close()
     log = await check_books(database, plan)
     for listener in listeners:
         check_heard(listener, log)
     refused = await check_diaries(database, tmp_path)
     assert internal_errors(tmp_path) == []
-    print(await summary(database, fire.burnt, seconds, refused, len(log), listeners))  # noqa: T201 - for who reads CI
+    late = await out_of_order(database)
+    assert late > 0, "no event committed after a later one: this run proves nothing about that"
+    found = await findings(database, fire.burnt, network, seconds, refused, len(log), late, listeners)
+    print("\n".join(f"{what}: {value}" for what, value in found.items()))  # noqa: T201 - for who reads CI
+    if REPORT:
+        write_report(Path(REPORT), found)
     await database.close()
 
 
@@ -99,6 +117,17 @@ async def place(database: Database, plan: Plan, number: int, addresses: list[str
     """What a worker is started with."""
     token = await issue_token(database, TokenKind.WORKER, worker=f"w{number}", plan=plan.id)
     return addresses[number % len(addresses)], token.bearer, plan.id, str(folder / f"diary-{number}"), SEED + number
+
+
+@asynccontextmanager
+async def dawdling(database: Database, chance: random.Random) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(dawdle(database, random.Random(chance.random()))) for _ in range(DAWDLERS)]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -152,24 +181,61 @@ def internal_errors(folder: Path) -> list[str]:
     return [line for line in lines if "a request failed" in line or "never retrieved" in line]
 
 
-async def summary(
-    database: Database, burnt: Burnt, seconds: float, refused: int, events: int, listeners: list[Listener]
-) -> str:
+async def findings(
+    database: Database,
+    burnt: Burnt,
+    network: Network,
+    seconds: float,
+    refused: int,
+    events: int,
+    late: int,
+    listeners: list[Listener],
+) -> dict[str, str]:
+    """What happened, for the report."""
     waits = sorted(await seconds_until_given_up(database, burnt))
-    p99 = waits[int(len(waits) * 0.99)] if waits else 0
     claims = "select extract(epoch from min(claimed_at) - $1)::float8 from attempts where claimed_at > $1"
     async with database.connection() as connection:
         counts = await connection.fetchrow(
-            "select count(*), count(*) filter (where outcome = 'lost_worker') as lost from attempts"
+            "select count(*), count(*) filter (where outcome = 'lost_worker') as lost, "
+            "count(*) filter (where outcome in ('released', 'undelivered', 'shutdown')) as released from attempts"
+        )
+        ends = dict(
+            await connection.fetch(
+                "select type, count(*) from events where type in ('CLAIM', 'RELEASE', 'COMPLETE', 'FAIL') group by type"
+            )
         )
         first_claims = [await connection.fetchval(claims, at) for at in burnt.database_kills]
-    return (
-        f"chaos: {TASKS} tasks in {seconds:.1f} s ({counts['count']} attempts, {counts['lost']} lost with their "
-        f"worker); 0 lost, 0 double; {refused} stale reports refused, 0 accepted; {burnt} (first claim after "
-        f"{shown(first_claims)}); task of a killed worker given up after p99 {p99:.2f} s; budget never exceeded; "
-        f"{events} events, chain verified, heard by {len(listeners)} listeners over "
-        f"{sum(listener.connections for listener in listeners)} connections"
-    )
+    wire = ", ".join(f"{network.met[fate]:,} {fate.value}" for fate in Fate if network.met[fate])
+    connections = sum(listener.connections for listener in listeners)
+    return {
+        "Tasks": f"{TASKS:,} in {seconds:.0f} s by {WORKERS} workers at {SERVERS} servers",
+        "Lost, done twice": "0, 0",
+        "Claims = ends, task by task": ", ".join(f"{count:,} {kind}" for kind, count in sorted(ends.items())),
+        "Attempts": f"{counts['count']:,}, of which {counts['lost']:,} were lost with their worker",
+        "Stale reports": f"{refused:,} refused, 0 accepted",
+        "Workers": f"{len(burnt.kills):,} killed, {burnt.stops:,} stopped, {burnt.cuts} cut off for "
+        f"{AMOUNT.cut_seconds:g} s",
+        "Servers": f"{burnt.server_kills} killed; back after {shown(burnt.server_away)}",
+        "Postgres": f"{len(burnt.database_kills)} killed; back after {shown(burnt.database_away)}; first claim after "
+        f"{shown(first_claims)}",
+        "Requests": wire,
+        "Task of a killed worker given up": f"after p99 {waits[int(len(waits) * 0.99)] if waits else 0:.2f} s; leases "
+        f"last {server.LEASE:g} s and are swept every {server.SWEEP:g} s",
+        "Budget": f"never exceeded in {burnt.snapshots:,} snapshots, changed {burnt.budgets:,} times",
+        "Tried again by a person": f"{burnt.retries:,} tasks that had used up their attempts",
+        "Events": f"{events:,}, chain verified, {late:,} of them committed after a later one",
+        "Listeners": f"{len(listeners)}, each with the whole log in order, over {connections:,} connections",
+        "Seed": f"`WHILLY_CHAOS_SEED={SEED} WHILLY_CHAOS_SCALE={SCALE:g}`",
+    }
+
+
+def write_report(page: Path, found: dict[str, str]) -> None:
+    """Put the figures into the page, between its two marks."""
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    rows = "\n".join(f"| {what} | {value} |" for what, value in found.items())
+    page.write_text(f"{before}{BEGIN}\n\n| | |\n|---|---|\n{rows}\n\n{END}{after}", encoding="utf-8")
 
 
 async def seconds_until_given_up(database: Database, burnt: Burnt) -> list[float]:
