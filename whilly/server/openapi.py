@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
 from whilly import __version__
 from whilly.core.tokens import TokenKind
@@ -198,6 +199,14 @@ def _problem_response(components: "_Components", meaning: str) -> Json:
     return {"description": meaning, "content": {"application/problem+json": {"schema": schema}}}
 
 
+class _Schemas(GenerateJsonSchema):
+    """Knows that an answer has all its fields, also those that a request may leave out."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Whether the field is always there."""
+        return self.mode == "serialization" or super().field_is_required(field, total)
+
+
 class _Components:
     """The schemas of all types in the table, each once."""
 
@@ -212,7 +221,9 @@ class _Components:
                     wanted[kind, mode] = None  # type: ignore[index]  # mypy makes a str of the two literals
         kinds = {kind: TypeAdapter(kind) for kind, _ in wanted}
         self._found, defined = TypeAdapter.json_schemas(
-            [(kind, mode, kinds[kind]) for kind, mode in wanted], ref_template="#/components/schemas/{model}"
+            [(kind, mode, kinds[kind]) for kind, mode in wanted],
+            ref_template="#/components/schemas/{model}",
+            schema_generator=_Schemas,
         )
         self.schemas: Json = defined.get("$defs", {})
         _describe(self.schemas, kinds)
