@@ -11,6 +11,8 @@ from starlette.requests import Request
 from whilly.core.tokens import TokenKind, digest, kind_of
 from whilly.operations.check_token import Caller, check_token, tokens_ended
 from whilly.server.errors import Denied
+from whilly.server.limits import source_of
+from whilly.server.rates import Allowance, retry_after
 from whilly.store.database import Database
 
 Allowed = frozenset[TokenKind]
@@ -28,6 +30,10 @@ BELIEVED_SECONDS = 2.0
 REMEMBERED = 10_000
 REMEMBERED_SECONDS = 60.0
 """How long a token that nobody uses is remembered: longer than a long poll lasts."""
+
+WRONG_AT_ONCE = 300
+WRONG_PER_SECOND = 5.0
+"""Wrong tokens that one address may send; beyond that it is told to wait, and only tokens that are known pass."""
 
 SCRAPER = Caller(TokenKind.METRICS, "WHILLY_METRICS_TOKEN", "WHILLY_METRICS_TOKEN")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -47,27 +53,45 @@ class Access:
         """`metrics_token`: a bearer that opens the metrics, beside the tokens of that kind in the database."""
         self._database = database
         self._known: dict[bytes, _Known] = {}
+        self.guesses = Allowance(WRONG_AT_ONCE, WRONG_PER_SECOND)
         self._looking_again: asyncio.Task[None] | None = None
         self._scraper = None if metrics_token is None else digest(metrics_token)
 
     async def caller(self, request: Request) -> Caller | None:
-        """Who sends the request; None when nobody says so, or not truthfully."""
+        """Who sends the request; None when nobody says so, or not truthfully.
+
+        Raises Denied for an address from which too many were untruthful.
+        """
         headers = request.headers
         if authorization := headers.get("authorization"):
             scheme, _, bearer = authorization.partition(" ")
-            caller = await self._holder(bearer.strip()) if scheme.lower() == "bearer" else None
+            caller = await self._holder(bearer.strip(), request) if scheme.lower() == "bearer" else None
             # A session's token is worth nothing outside its cookie, where cross-site rules guard it.
-            return caller if caller and caller.kind is not TokenKind.SESSION else None
-        if cookie := request.cookies.get(cookie_name(request)):
-            caller = await self._holder(cookie)
-            return caller if caller and caller.kind is TokenKind.SESSION else None
+            if caller and caller.kind is not TokenKind.SESSION:
+                return caller
+            self.wrong(request)
+        elif cookie := request.cookies.get(cookie_name(request)):
+            caller = await self._holder(cookie, request)
+            if caller and caller.kind is TokenKind.SESSION:
+                return caller
+            self.wrong(request)
         return None
+
+    def wrong(self, request: Request) -> None:
+        """Something secret was guessed from there, and it was wrong. Raises Denied when that happens too often."""
+        if seconds := self.guesses.take(_address(request)):
+            raise _too_many_wrong(seconds)
+
+    def check_guesses(self, request: Request) -> None:
+        """Raise Denied when too much was guessed from there to look at one more."""
+        if self.guesses.used_up(_address(request)):
+            raise _too_many_wrong(1)
 
     def forget(self) -> None:
         """Believe nothing that was learned before: a token was revoked."""
         self._known.clear()
 
-    async def _holder(self, bearer: str) -> Caller | None:
+    async def _holder(self, bearer: str, request: Request) -> Caller | None:
         if self._scraper is not None and hmac.compare_digest(digest(bearer), self._scraper):
             return SCRAPER
         if kind_of(bearer) is None:
@@ -81,6 +105,7 @@ class Access:
                 known = self._known.get(key)
         if known is not None:
             return known.caller
+        self.check_guesses(request)
         caller = await check_token(self._database, bearer)
         if caller is None:
             return None
@@ -108,6 +133,15 @@ class Access:
             self._known = {key: known for key, known in asked.items() if key not in ended and key in current}
         finally:
             self._looking_again = None
+
+
+def _address(request: Request) -> str:
+    return source_of(request.client.host) if request.client else "local"
+
+
+def _too_many_wrong(seconds: float) -> Denied:
+    detail = "Too many wrong tokens came from this address."
+    return Denied(429, "too_many_wrong_tokens", detail, "Wait, and send a good one.", retry_after(seconds))
 
 
 def admitted(request: Request, caller: Caller | None, allowed: Allowed) -> Caller:

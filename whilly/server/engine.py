@@ -28,6 +28,7 @@ from whilly.server.loops.sequencer import Sequencer
 from whilly.server.metrics import Metrics
 from whilly.server.orders import OrdersDesk
 from whilly.server.ownership import Ownership
+from whilly.server.rates import Allowance
 from whilly.server.timings import Timings
 from whilly.server.wakeups import Wakeups
 from whilly.store.database import AWAY, Database
@@ -39,6 +40,11 @@ SWEEP_EVERY: Final = 5.0
 LOOK_AGAIN_EVERY: Final = 1.0
 NOTE_WORKERS_EVERY: Final = 15.0
 HEED_HINTS_EVERY: Final = 0.02
+
+
+STORED_AT_ONCE: Final = 128e6
+STORED_PER_SECOND: Final = 4e6
+"""Bytes that one worker may have stored before its results are there: more than agents print, and no flood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Engine:
         self.timings = Timings(database)
         self.metrics = Metrics(database, self.timings)
         self.ownership = Ownership(vital)
+        self.storing = Allowance(STORED_AT_ONCE, STORED_PER_SECOND)
         self.wakeups = Wakeups()
         self.orders = OrdersDesk(vital)
         self.live = LiveEvents(database)

@@ -22,8 +22,10 @@ async def login(request: Request) -> Response:
         # A browser that fetches ahead would use the link up before the person follows it.
         raise Denied(503, "not_now", "This link is not for fetching ahead.")
     engine = engine_of(request)
+    engine.access.check_guesses(request)
     session = await use_login(engine.database, request.path_params["code"])
     if session is None:
+        engine.access.wrong(request)
         return bare_page("stranger.html", 410, "This link was used already, or is too old.")
     engine.wrote()
     # Not a redirect: a strict cookie is not sent along one that began on another site, such as a terminal in a browser.

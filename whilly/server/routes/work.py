@@ -11,10 +11,11 @@ from whilly.core.evidence import Report
 from whilly.operations.append_events import append_events, append_transcript
 from whilly.operations.finish_attempts import release_attempt
 from whilly.server.auth import WORKERS, admit_to_plan
-from whilly.server.bodies import LARGEST_LOG, NOTHING, answer, read
+from whilly.server.bodies import LARGEST, LARGEST_LOG, NOTHING, answer, read
 from whilly.server.claims import Claims
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
+from whilly.server.rates import retry_after
 from whilly.server.route import Route
 from whilly.wire.work import (
     AttemptEvent,
@@ -26,6 +27,12 @@ from whilly.wire.work import (
     Start,
     TranscriptChunk,
 )
+
+EVENT_WEIGHT = 20
+"""Events are small and many: what is kept with each is many times its size."""
+
+RELEASE_WEIGHT = 1_000
+"""Giving a task back is a small request that stores much, and is seldom done."""
 
 _EVENT_TYPE = re.compile(r"[a-z0-9_.-]{1,64}", re.IGNORECASE)
 
@@ -58,7 +65,9 @@ async def heartbeat(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """Append to the log what happened inside the attempt."""
-    key, told = await _own_attempt(request), await read(request, list[AttemptEvent])
+    key = await _own_attempt(request)
+    _allow_storing(request, LARGEST, EVENT_WEIGHT)
+    told = await read(request, list[AttemptEvent])
     for event in told:
         if not _EVENT_TYPE.fullmatch(event.type):
             raise Denied(422, "malformed", "The type of an event is letters, digits, dots, dashes and underscores.")
@@ -73,6 +82,7 @@ async def transcript(request: Request) -> Response:
     key, engine = _attempt(request), engine_of(request)
     if not await engine.ownership.check(caller_of(request), key):
         raise Denied(404, "unknown_attempt", f"Task {key.task} has no attempt {key.epoch}.")
+    _allow_storing(request, LARGEST_LOG)
     await append_transcript(engine.database, key, await read(request, list[TranscriptChunk], LARGEST_LOG))
     return NOTHING
 
@@ -86,9 +96,18 @@ async def finish(request: Request) -> Response:
 async def release(request: Request) -> Response:
     """Give the task back without a result."""
     key, engine = await _own_attempt(request), engine_of(request)
+    _allow_storing(request, LARGEST, RELEASE_WEIGHT, "releases of ")
     verdict = await release_attempt(engine.database.vital, key, await read(request, Release))
     engine.freed(key.plan)
     return answer(verdict)
+
+
+def _allow_storing(request: Request, largest: int, weight: float = 1, what: str = "") -> None:
+    """Raise Denied when this worker has had too much stored lately."""
+    announced = request.headers.get("content-length", "")
+    size = int(announced) if announced.isdecimal() and len(announced) < 20 else largest
+    if seconds := engine_of(request).storing.take(what + caller_of(request).token, min(size, largest) * weight):
+        raise Denied(429, "too_much", "This worker sends more than is stored at once.", "Wait.", retry_after(seconds))
 
 
 async def _own_attempt(request: Request) -> AttemptKey:
