@@ -1,10 +1,15 @@
 """Requests that fail, get lost or come twice change nothing about what happened."""
 
+import asyncio
 import random
+import time
 from pathlib import Path
+
+import pytest
 
 from tests.builders import a_check, a_plan, a_task
 from tests.worker.network import Fault
+from tests.worker.test_endings import STUBBORN, dead
 from tests.worker.workshop import workshop
 from whilly.store.database import Database
 
@@ -43,3 +48,27 @@ async def test_a_network_that_fails_every_other_time_loses_and_doubles_nothing(
             assert (await shop.room.task(task.id))["status"] == "DONE"
             assert await shop.room.transcript(task.id) == "hello\n"
         assert shop.journal.due() == []
+
+
+@pytest.mark.parametrize("fault", [Fault.BLACK_HOLE, Fault.CUT])
+async def test_a_worker_ends_within_ten_seconds_also_when_nobody_answers(
+    database: Database, tmp_path: Path, fault: Fault
+) -> None:
+    async with workshop(database, tmp_path, {"*": STUBBORN.format(folder=tmp_path)}) as shop:
+        await shop.room.submit(a_plan(a_task("T1")), shop.repository.path)
+        async with shop.working() as (stop, worker):
+            pids = [await shop.appears(tmp_path / name) for name in ("agent", "daemon")]
+            shop.room.network.faults["*"] = fault
+            asked = time.monotonic()
+            stop.set()
+            worked = await asyncio.wait_for(worker, 20)
+            took = time.monotonic() - asked
+        assert dead(*pids)
+        assert worked.undelivered == 1
+        assert took < 10
+        # The next process brings it, and the attempt does not count.
+        shop.room.network.faults.clear()
+        (tmp_path / "agent").unlink()
+        async with shop.working():
+            await shop.attempt_ended("T1")
+        assert (await shop.room.attempts("T1"))[0]["outcome"] == "released"

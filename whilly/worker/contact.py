@@ -108,9 +108,8 @@ class Contact:
         """Bring the report; None while there is no answer to it."""
         # First of all: from here on the result survives the end of this process.
         await self._delivery.keep(Entry(self._key, report))
-        within = self.seconds_left(FLUSH_SECONDS)
-        await self._events.flush(within)
-        rest = await self._transcript.end(within)
+        await self._events.flush(self.seconds_left(FLUSH_SECONDS))
+        rest = await self._transcript.end(self.seconds_left(FLUSH_SECONDS))
         bringing = asyncio.ensure_future(self._delivery.bring(Entry(self._key, report, rest), DELIVERY_SECONDS))
         try:
             await unless(self._shutting, asyncio.wait({bringing}))
@@ -124,15 +123,17 @@ class Contact:
 
     async def give_back(self, cause: str, report: Report) -> FinishAnswer | None:
         """Release the task, so that no attempt is used up. What cannot be sent now is kept as a report."""
+        await self._events.flush(self.seconds_left(FLUSH_SECONDS))
+        rest = await self._transcript.end(self.seconds_left(FLUSH_SECONDS))
         within = self.seconds_left(FLUSH_SECONDS)
-        await self._events.flush(within)
-        rest = await self._transcript.end(within)
         try:
-            return await self._release(cause, report, self.seconds_left(FLUSH_SECONDS))
+            async with asyncio.timeout(within):
+                return await self._release(cause, report, within)
         except LeaseLostRemotely:
             return None
-        except ControlPlaneError:
-            return await self._delivery.bring(Entry(self._key, report, rest), 0)
+        except (ControlPlaneError, TimeoutError) as failure:
+            await self._delivery.postpone(Entry(self._key, report, rest), str(failure) or "It did not answer.")
+            return None
 
     async def last_words(self, cause: str, report: Report) -> None:
         """The same in a hurry, as far as it goes."""
@@ -150,8 +151,8 @@ class Contact:
 
     async def _heed(self, stop: Stop) -> None:
         await stop.wait()
-        # The last second belongs to the worker itself.
-        self._shut_at = clock.now() + self._equipment.shutdown_seconds - 1
+        # The last two seconds belong to the worker itself.
+        self._shut_at = clock.now() + self._equipment.shutdown_seconds - 2
         self._shutting.set()
         self.halt.because(Cause.SHUTDOWN, "The worker was told to stop.")
 

@@ -39,12 +39,24 @@ class Delivery:
         try:
             return await self._hand_in(entry, within)
         except (ControlPlaneError, asyncio.CancelledError) as failure:
-            self._late[entry.key] = entry
-            self._more.set()
+            self._is_late(entry)
             if isinstance(failure, asyncio.CancelledError):
                 raise
-            self._tell(f"{entry.key.task}: the report could not be delivered yet and is kept. {failure}")
+            self._tell_late(entry, str(failure))
             return None
+
+    async def postpone(self, entry: Entry, why: str) -> None:
+        """Write the report down and bring it later."""
+        await self.keep(entry)
+        self._is_late(entry)
+        self._tell_late(entry, why)
+
+    def _is_late(self, entry: Entry) -> None:
+        self._late[entry.key] = entry
+        self._more.set()
+
+    def _tell_late(self, entry: Entry, why: str) -> None:
+        self._tell(f"{entry.key.task}: the report could not be delivered yet and is kept. {why}")
 
     async def keep(self, entry: Entry) -> None:
         """Write the report down, as far as the disk lets it."""

@@ -105,8 +105,9 @@ class Worker:
             )
             async with beside(*works):
                 await self._fill_slots(stop)
-                undelivered = await self._delivery.last_try(LAST_TRY_SECONDS)
-            await self._introduction.farewell(LAST_TRY_SECONDS)
+                undelivered, _ = await asyncio.gather(
+                    self._delivery.last_try(LAST_TRY_SECONDS), self._introduction.farewell(LAST_TRY_SECONDS)
+                )
         return Worked(tuple(self._ended), self._roster.missing, undelivered, self._unusable, self._superseded)
 
     async def _begin(self) -> None:
