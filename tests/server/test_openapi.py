@@ -16,8 +16,9 @@ from tests.control_plane import Server
 from whilly.core.evidence import CheckResult, Report, Usage
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Review, TaskSpec
-from whilly.server.app import ROUTES
+from whilly.server.app import ROUTES, create_app
 from whilly.server.openapi import PATH_WORDS, RESOURCES, document, plain_path
+from whilly.store.database import Database
 from whilly.wire.bundles import BundleOffer, BundlePart
 from whilly.wire.codec import encode
 from whilly.wire.presence import OrdersRequest, Presence
@@ -107,6 +108,10 @@ async def test_only_those_who_are_known_read_it(server: Server) -> None:
     for http in (await server.operator(), await server.worker(), await server.session()):
         told = (await http.get("/openapi.json")).json()
         assert (told["openapi"], set(told["paths"])) == ("3.1.0", set(DOCUMENT["paths"]))
+
+
+def test_the_application_gives_the_same(database: Database) -> None:
+    assert create_app(database).openapi() == DOCUMENT
 
 
 class Watched:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from starlette.applications import Starlette
 
-from whilly import __version__
 from whilly.operations.keep_bundle import LARGEST_MB
 from whilly.server.claims import Claims
 from whilly.server.dashboard import pages
@@ -87,16 +86,9 @@ def create_app(
     `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does. `mirror` is kept up
     to date as long as the application runs.
     """
-    from fastapi import FastAPI
+    from whilly.server.framework import Described
 
-    app = FastAPI(
-        title="Whilly",
-        version=__version__,
-        lifespan=_lifespan_of_environment if database is None else _lifespan,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-    )
+    app = Described(ROUTES, _lifespan_of_environment if database is None else _lifespan)
     if database is None:
         return app
     return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token, mirror=mirror)
