@@ -7,12 +7,13 @@ from starlette.responses import Response
 
 from whilly.server.auth import KNOWN
 from whilly.server.bodies import answer
-from whilly.server.openapi import document
 from whilly.server.route import Route
 
 
 async def openapi(request: Request) -> Response:
     """This description of all ways in, as an OpenAPI document."""
+    from whilly.server.openapi import document  # Seldom asked for, and 10 ms of every start.
+
     state = request.app.state
     if state.description is None:
         state.description = document(state.routes)
