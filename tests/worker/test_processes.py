@@ -124,7 +124,7 @@ async def test_a_worker_that_was_stopped_too_long_changes_nothing_when_it_goes_o
     database: Database, tmp_path: Path
 ) -> None:
     repository = await submitted(database, tmp_path)
-    script = "touch {folder}/begun; echo {name} > T1.txt; while [ ! -f {folder}/go ]; do sleep 0.05; done"
+    script = "echo $$ > {folder}/pid; touch {folder}/begun; echo {name} > T1.txt; while [ ! -f {folder}/go ]; do sleep 0.05; done"
     async with served(database, lease=2) as (url, token, room):
         for name in ("zombie", "heir"):
             (tmp_path / name).mkdir()
@@ -133,6 +133,8 @@ async def test_a_worker_that_was_stopped_too_long_changes_nothing_when_it_goes_o
             await until((tmp_path / "zombie/begun").exists)
             zombie.send_signal(signal.SIGSTOP)
             await until(partial(sweep_leases, database))
+            # Its supervisor saw to that, for the worker itself could not.
+            assert dead((tmp_path / "zombie/pid").read_text(encoding="utf-8").strip())
             heirs = script.format(folder=tmp_path / "heir", name="heir")
             other = (await issue_token(database, TokenKind.WORKER, worker="heir")).bearer
             async with worker_process(url, tmp_path / "heir", heirs, other):
