@@ -1,7 +1,6 @@
-"""What of a report can be believed and stored. Workers run on other machines, and may be wrong or lie."""
+"""Numbers of a report that can be believed and stored. Workers run on other machines, and may be wrong or lie."""
 
 from dataclasses import replace
-from typing import Any
 
 from whilly.core.evidence import MOST_TOKENS, CheckResult, Report, Usage
 from whilly.core.money import LARGEST, Micros
@@ -9,30 +8,11 @@ from whilly.core.money import LARGEST, Micros
 _LARGEST_INTEGER = 2**31 - 1
 _LARGEST_BIGINT = 2**63 - 1
 
-LONGEST = {
-    "reason": 2_048,
-    "summary": 8_192,
-    "base_commit": 256,
-    "head_commit": 256,
-    "branch": 1_024,
-    "kept_ref": 1_024,
-    "agent": 256,
-    "agent_version": 256,
-    "model": 256,
-    "session": 256,
-}
-"""Characters of the texts of a report; the output of checks is bounded by the size of the request alone."""
-
 
 def plausible(report: Report) -> Report:
-    """The report with numbers that no attempt can have put right and texts cut to a length that is worth storing.
-
-    So that they do not cost the work their report.
-    """
-    texts: dict[str, Any] = {name: _cut(getattr(report, name), longest) for name, longest in LONGEST.items()}
+    """The report with numbers that no attempt can have put right, so that they do not cost the work their report."""
     return replace(
         report,
-        **texts,
         files_changed=_within(report.files_changed, _LARGEST_INTEGER),
         checks=tuple(map(_plausible_check, report.checks)),
         usage=plausible_usage(report.usage),
@@ -54,10 +34,6 @@ def plausible_usage(usage: Usage) -> Usage:
 def _plausible_check(result: CheckResult) -> CheckResult:
     return replace(
         result,
-        name=_cut(result.name, 256),
-        command=_cut(result.command, 8_192),
-        commit=_cut(result.commit, 256),
-        note=_cut(result.note, 2_048),
         exit_code=_exit_code(result.exit_code),
         duration_ms=_within(result.duration_ms, _LARGEST_BIGINT),
         output_bytes=_within(result.output_bytes, _LARGEST_BIGINT),
@@ -71,10 +47,6 @@ def _cost(cost: Micros | None) -> Micros | None:
 def _exit_code(code: int | None) -> int | None:
     """As 32 bits with a sign: Windows gives the same bits without one, 3221225477 for -1073741819."""
     return None if code is None else (code + 2**31) % 2**32 - 2**31
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _within(number: int, most: int) -> int:

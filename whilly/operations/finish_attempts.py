@@ -9,13 +9,11 @@ from whilly.core.errors import ConflictingReport, LeaseLost, UnknownTask, Whilly
 from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status
-from whilly.core.plausible import plausible
+from whilly.core.plausible import plausible, plausible_usage
 from whilly.operations.end_attempts import Ended, end_attempts, fingerprint, settle_late
 from whilly.store.database import Database
 from whilly.store.transaction import Transaction
 from whilly.wire.work import FinishAnswer, Release
-
-LONGEST_CAUSE = 256
 
 Finish = tuple[AttemptKey, Report, str]
 """Which attempt, how it ended, and the cause of a release."""
@@ -38,10 +36,10 @@ async def release_attempt(database: Database, key: AttemptKey, release: Release)
     report = Report(
         outcome,
         reason=release.reason or f"Given back by its worker: {release.cause}.",
-        usage=release.usage,
+        usage=plausible_usage(release.usage),
         kept_ref=release.kept_ref,
     )
-    (answer,) = await _finish(database, [(key, plausible(report), release.cause[:LONGEST_CAUSE])])
+    (answer,) = await _finish(database, [(key, report, release.cause)])
     if isinstance(answer, WhillyError):
         raise answer
     return answer

@@ -15,8 +15,6 @@ from whilly.store.purses import purse_from
 from whilly.store.transaction import Transaction
 from whilly.wire.work import Heartbeat, HeartbeatAnswer
 
-LONGEST_LINE = 1_000
-
 Beat = tuple[AttemptKey, Heartbeat]
 
 
@@ -36,8 +34,8 @@ async def _renew(tx: Transaction, beats: Sequence[Beat], lease: timedelta) -> li
         [key.task for key in latest],
         [key.epoch for key in latest],
         lease.total_seconds(),
-        [beat.phase[:64] for beat in latest.values()],
-        [beat.last_line[:LONGEST_LINE] for beat in latest.values()],
+        [beat.phase for beat in latest.values()],
+        [beat.last_line for beat in latest.values()],
         list(used.values()),
     )
     answers: dict[AttemptKey, HeartbeatAnswer] = {}

@@ -3,27 +3,26 @@
 from dataclasses import dataclass, field
 
 from whilly.core.assignment import AttemptKey
-from whilly.wire.texts import Name, Words
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
     """One process that works under a worker's identity, with all that it offers. Sent at the start and on changes."""
 
-    incarnation: Name
+    incarnation: str
     """Drawn anew by each process."""
-    hostname: Name
-    agents: dict[Name, Name] = field(default_factory=dict)
+    hostname: str
+    agents: dict[str, str] = field(default_factory=dict)
     """The agents that it can run, with the versions they told."""
-    tags: tuple[Name, ...] = ()
-    isolation: Name = "clone"
+    tags: tuple[str, ...] = ()
+    isolation: str = "clone"
     """A rung of `core.capabilities.RUNGS`."""
     slots: int = 1
     free_disk_bytes: int | None = None
     """Where its workspaces lie."""
-    state: Words = ""
+    state: str = ""
     """Why it claims nothing, in one sentence; empty: it does."""
-    previous: tuple[Name, ...] = ()
+    previous: tuple[str, ...] = ()
     """Incarnations of processes before it that are known to be dead: all had the same locked folder."""
     take_over: bool = False
     """Take the identity from a process that may still be at work."""

@@ -2,34 +2,32 @@
 
 from dataclasses import dataclass
 
-from whilly.wire.texts import Name, Sentence, Words
-
 
 @dataclass(frozen=True, slots=True)
 class PauseRequest:
     """Hand out no more tasks, or go on doing so."""
 
-    plan: Name | None = None
+    plan: str | None = None
     """None: of every plan."""
-    reason: Sentence = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SteerRequest:
     """Cancel, retry or skip a task."""
 
-    reason: Sentence = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewRequest:
     """A decision about a task that waits for one."""
 
-    decision: Name
+    decision: str
     """approved, rejected or changes_requested."""
-    comment: Words = ""
+    comment: str = ""
     """What shall change; needed for changes_requested."""
-    reviewer: Name = ""
+    reviewer: str = ""
     """Empty: whoever the token belongs to."""
 
 

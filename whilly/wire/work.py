@@ -6,22 +6,21 @@ from typing import Any
 from whilly.core.evidence import Usage
 from whilly.core.money import Micros
 from whilly.core.plan import Status
-from whilly.wire.texts import Name
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
     """Asks for one task. Repeated with the same `claim_id` it gets the same answer while the claim is held."""
 
-    claim_id: Name
-    plan: Name
-    agents: tuple[Name, ...]
+    claim_id: str
+    plan: str
+    agents: tuple[str, ...]
     """Agents this worker can run; the first is its default, for tasks that name none."""
     wait_seconds: float = 0
     """How long the control plane may hold the request open when there is nothing to do; at most 30."""
-    tags: tuple[Name, ...] = ()
+    tags: tuple[str, ...] = ()
     """What this worker is tagged with: tasks may ask for tags."""
-    isolation: Name = "clone"
+    isolation: str = "clone"
     """The rung of `core.capabilities.RUNGS` on which it works: tasks may ask for a higher one."""
     session: int = 0
     """Which of the processes with this worker's identity asks, by the answer to its `Presence`; 0: it never said."""
@@ -31,10 +30,10 @@ class ClaimRequest:
 class Start:
     """The workspace is ready and the agent is about to run."""
 
-    agent: Name
-    agent_version: Name = ""
-    model: Name = ""
-    base_commit: Name = ""
+    agent: str
+    agent_version: str = ""
+    model: str = ""
+    base_commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
