@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from whilly.core.redaction import is_storable, storable
 from whilly.server.errors import Denied
+from whilly.server.texts import bounded
 from whilly.wire.codec import encode
 
 Value = TypeVar("Value")
@@ -59,7 +60,7 @@ async def read(request: Request, kind: type[Value], largest: int = LARGEST) -> V
         raise Denied(415, "not_json", "The body must be sent as application/json.")
     body = _storable(await body_of(request, largest))
     # Strictly: what a guess makes of the text "5" or of true is not what somebody meant.
-    return cast(Value, _adapter(cast(Any, kind)).validate_json(body, strict=True))
+    return bounded(cast(Value, _adapter(cast(Any, kind)).validate_json(body, strict=True)))
 
 
 def _storable(body: bytes) -> bytes:
