@@ -33,6 +33,13 @@ def test_every_variable_changes_something(tmp_path: Path) -> None:
         "WHILLY_FUNNEL_URL_SOURCE": "file",
         "WHILLY_FUNNEL_URL_FILE": str(tmp_path / "url.txt"),
         "WHILLY_FUNNEL_POLL_SECONDS": "2.5",
+        "WHILLY_GIT_TOKEN": "a-long-word",
+        "WHILLY_GIT_TOKEN_HOSTS": "git.example.org",
+        "WHILLY_GIT_TOKENS": "other.example.org=CORP",
+        "WHILLY_GIT_USER": "robot",
+        "WHILLY_GIT_OWN_CREDENTIALS": "yes",
+        "WHILLY_GIT_PROTOCOLS": "https",
+        "WHILLY_BUNDLE_LIMIT_MB": "7",
         "CLAUDE_BIN": "/opt/claude",
         "WHILLY_CLAUDE_MODEL": "sonnet",
         "WHILLY_MODEL": "opus",
@@ -40,8 +47,10 @@ def test_every_variable_changes_something(tmp_path: Path) -> None:
         "WHILLY_CLAUDE_NO_PROXY": "example.org",
     }
     assert set(values) == set(VARIABLES)
-    plain = Settings.from_environment({})
-    assert all(Settings.from_environment({name: value}) != plain for name, value in values.items())
+    needed = {"WHILLY_GIT_TOKEN_HOSTS": {"WHILLY_GIT_TOKEN": "a-long-word"}}
+    for name, value in values.items():
+        without = needed.get(name, {"CORP": "a-longer-word"})
+        assert Settings.from_environment({**without, name: value}) != Settings.from_environment(without), name
 
 
 def test_the_newer_name_of_the_model_wins() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from whilly.worker.allowance import Allowance
     from whilly.worker.equipment import Equipment
     from whilly.worker.loop import Worker
+    from whilly.worker.repositories import Repositories
     from whilly.worker.stop import Stop
 
 HEARTBEAT_SECONDS = 1.0
@@ -46,13 +47,20 @@ class Wanted:
     max_tasks: int | None
     watch: bool
     in_place: bool
+    folders: Mapping[str, Path]
 
 
 def run(
     plan: Annotated[
         str | None, typer.Option(metavar="PLAN", help="The plan's id (WHILLY_PLAN_ID).", show_default=False)
     ] = None,
-    repo: Annotated[Path, typer.Option(metavar="PATH", help="The git repository to work on.")] = Path(),
+    repo: Annotated[
+        Path, typer.Option(metavar="PATH", help="The git repository of tasks that name no repo target.")
+    ] = Path(),
+    repo_target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=PATH", help="A folder that stands for a repo target of the plan; may be repeated."),
+    ] = None,
     workers: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Tasks at the same time.")] = 1,
     agent: Annotated[
         str, typer.Option(metavar="NAME", help="For tasks that name no agent: claude, scripted.")
@@ -78,6 +86,8 @@ def run(
     """
     import asyncio
 
+    from whilly.cli.repositories import folders_of
+
     settings = Settings.from_environment()
     plan = plan or settings.plan_id
     if not plan:
@@ -85,7 +95,8 @@ def run(
     if in_place and workers > 1:
         raise typer.BadParameter("--in-place works on one task at a time: leave out --workers.")
     checks = (*_checks(verify_command, required=True), *_checks(optional_verify_command, required=False))
-    wanted = Wanted(plan, repo.absolute(), workers, agent, checks, script, max_tasks, watch, in_place)
+    folders = folders_of(repo_target)
+    wanted = Wanted(plan, repo.absolute(), workers, agent, checks, script, max_tasks, watch, in_place, folders)
     raise typer.Exit(asyncio.run(_run(settings, wanted)))
 
 
@@ -104,17 +115,25 @@ def _checks(given: list[str] | None, *, required: bool) -> "tuple[Check, ...]":
 async def _run(settings: Settings, wanted: Wanted) -> int:
     from whilly.cli.database import open_database
     from whilly.cli.identity import worker_identity
+    from whilly.cli.repositories import look_at_those_elsewhere, repositories_of_run
     from whilly.operations.read_progress import agents_of_plan
+    from whilly.operations.read_targets import read_targets
     from whilly.operations.set_repository import set_repository
-    from whilly.workspace.source import Source, look_at
 
-    await look_at(Source(wanted.repository))
     _runners(settings, wanted, [])
     async with open_database(settings) as database:
-        await set_repository(database, wanted.plan, str(wanted.repository))
+        targets = await read_targets(database, wanted.plan)
+        repositories, said = await repositories_of_run(
+            settings, wanted.plan, targets, wanted.repository, wanted.folders, in_place=wanted.in_place
+        )
+        if "" in targets.used or not targets.used:
+            await set_repository(database, wanted.plan, str(wanted.repository))
         runners = _runners(settings, wanted, await agents_of_plan(database, wanted.plan))
         with worker_identity(settings.data_dir, settings.worker_id) as (worker, folder):
-            return await _work(settings, wanted, database, worker, folder, runners)
+            await look_at_those_elsewhere(repositories, targets, folder / "workspaces")
+            for sentence in said:
+                typer.echo(sentence, err=True)
+            return await _work(settings, wanted, database, worker, folder, runners, repositories)
 
 
 def _runners(settings: Settings, wanted: Wanted, named: list[str]) -> "Mapping[str, AgentRunner]":
@@ -141,6 +160,7 @@ async def _work(
     worker: str,
     folder: Path,
     runners: "Mapping[str, AgentRunner]",
+    repositories: "Repositories",
 ) -> int:
     import platform
 
@@ -179,7 +199,8 @@ async def _work(
             here.engine.live.touch(wanted.plan)
 
         allowance = Allowance(settings.run_budget, warn=view.say, used_up=lambda: workers.end())
-        equipment = _equipment(settings, wanted, here, worker, folder, runners, allowance, tell)
+        here.app.state.largest_bundle = settings.bundle_limit_mb * 2**20
+        equipment = _equipment(settings, wanted, here, worker, folder, runners, repositories, allowance, tell)
         workers = Worker(equipment, slots=wanted.workers, max_tasks=wanted.max_tasks)
         with stop_on_signals(stop, hear):
             async with _until_over(database, here, wanted, workers, view, stop):
@@ -206,6 +227,7 @@ def _equipment(
     worker: str,
     folder: Path,
     runners: "Mapping[str, AgentRunner]",
+    repositories: "Repositories",
     allowance: "Allowance",
     tell: Callable[[str], None],
 ) -> "Equipment":
@@ -221,6 +243,8 @@ def _equipment(
         workspaces=folder / "workspaces",
         state=folder,
         environment=os.environ,
+        secrets=tuple(settings.git_tokens.values()),
+        repositories=repositories,
         checks=wanted.checks,
         in_place=wanted.in_place,
         # The folder's lock says that no other process has this name here.

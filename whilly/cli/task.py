@@ -1,6 +1,7 @@
 """`whilly task` and `whilly why`: look at a task, and steer it."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,6 +63,24 @@ def skip(plan: Plan, task: Task, reason: Annotated[str, typer.Option(metavar="TE
 
     with_database(lambda database: skip_task(database, plan, task, who(), reason))
     typer.echo(f"Skipped {task}.")
+
+
+@app.command()
+def fetch(
+    plan: Plan,
+    task: Task,
+    repo: Annotated[Path, typer.Option(metavar="PATH", help="The git repository that gets the branch.")] = Path(),
+) -> None:
+    """Bring a task's result into a repository of yours.
+
+    It becomes branch whilly/PLAN/TASK there, whether it was pushed elsewhere or is kept as a bundle.
+    """
+    from whilly.cli.fetch import fetch_result
+    from whilly.settings import Settings
+
+    settings = Settings.from_environment()
+    folder = repo.absolute()
+    typer.echo(with_database(lambda database: fetch_result(database, settings, plan, task, folder)))
 
 
 def why(plan: Plan, task: Task, as_json: AsJson = False) -> None:

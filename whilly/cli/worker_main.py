@@ -62,6 +62,10 @@ def work(
         list[str] | None,
         typer.Option(metavar="TAG", help="What tasks may ask for; may be repeated (WHILLY_WORKER_TAGS)."),
     ] = None,
+    repo_target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=PATH", help="A folder that stands for a repo target of the plan; may be repeated."),
+    ] = None,
     slots: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Tasks at the same time.")] = 1,
     once: Annotated[bool, typer.Option("--once", help="End after one attempt.")] = False,
     take_over: Annotated[
@@ -76,6 +80,8 @@ def work(
     if version:
         typer.echo(f"whilly-worker {__version__}")
         return
+    from whilly.cli.repositories import folders_of
+
     settings = Settings.from_environment()
     address = checked_address(connect or settings.control_url or "", insecure=insecure)
     plan = plan or settings.plan_id or ""
@@ -89,6 +95,7 @@ def work(
         slots,
         1 if once else None,
         take_over,
+        folders_of(repo_target),
     )
     raise typer.Exit(asyncio.run(_work(settings, address, bearer, plan, offer)))
 
@@ -103,6 +110,7 @@ class Offered:
     slots: int
     max_tasks: int | None
     take_over: bool
+    folders: "Mapping[str, Path]"
 
 
 def checked_address(text: str, *, insecure: bool) -> str:
@@ -144,6 +152,7 @@ def _token(file: Path | None, given: str) -> str:
 
 async def _work(settings: Settings, address: str, token: str, plan: str, offered: Offered) -> int:
     from whilly.cli.identity import worker_identity
+    from whilly.cli.repositories import access_of
     from whilly.cli.session import no_terminal_after
     from whilly.client.connect import over_network
     from whilly.client.control_plane import ControlPlane
@@ -151,6 +160,7 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
     from whilly.core.terminal import one_line
     from whilly.worker.equipment import Equipment
     from whilly.worker.loop import Worker
+    from whilly.worker.repositories import Repositories
     from whilly.worker.seclusion import hide_memory
     from whilly.worker.stop import Stop, stop_on_signals
 
@@ -167,7 +177,8 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
                 workspaces=folder / "workspaces",
                 state=folder,
                 environment=os.environ,
-                secrets=(token,),
+                secrets=(token, *settings.git_tokens.values()),
+                repositories=Repositories(local=offered.folders, access=access_of(settings)),
                 tags=offered.tags,
                 take_over=offered.take_over,
                 tell=lambda sentence: typer.echo(one_line(sentence, 400), err=True),

@@ -134,7 +134,7 @@ def _quoted(text: str) -> str:
 def _behind_a_descriptor(secret: str) -> Iterator[tuple[str, tuple[int, ...], dict[str, str]]]:
     """The helper's command line, what it inherits, and what else its environment needs to find the secret."""
     if os.name == "nt":
-        yield _helper("environment"), (), {"WHILLY_CREDENTIAL": secret}
+        yield _helper("environment"), (), {"GIT_CREDENTIAL_OF_WHILLY": secret}
         return
     reading, writing = os.pipe()
     try:

@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
         return
     asked = dict(line.rstrip("\n").split("=", 1) for line in sys.stdin if "=" in line)
     # Windows hands no descriptors on.
-    known = os.environ.get("WHILLY_CREDENTIAL", "{}") if where == "environment" else _behind(int(where))
+    known = os.environ.get("GIT_CREDENTIAL_OF_WHILLY", "{}") if where == "environment" else _behind(int(where))
     secret = json.loads(known or "{}")
     if secret and (asked.get("protocol"), asked.get("host")) == (secret["protocol"], secret["host"]):
         sys.stdout.write(f"username={secret['username']}\npassword={secret['password']}\n")
