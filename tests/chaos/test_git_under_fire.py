@@ -140,7 +140,8 @@ def grow_old(workspaces: Path) -> None:
 def leftovers(folder: Path) -> list[str]:
     """Clones, and reports that were not delivered."""
     clones = [each.name for each in (folder / "workspaces").iterdir() if each.name not in SHARED]
-    reports = [str(each) for each in folder.glob("w*/journal/*/*")]
+    # Which process this is, and the claim that it waits with, stay noted as long as it lives.
+    reports = [str(each) for kind in ("json", "open") for each in folder.glob(f"w*/journal/*/*.{kind}")]
     return clones + reports
 
 
