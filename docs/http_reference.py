@@ -118,6 +118,8 @@ def _kind(schema: Json) -> str:
             return ", ".join(f"`{value}`" for value in values)
         case {"type": "string", "format": "date-time"}:
             return "time"
+        case {"type": "string", "maxLength": int(longest)}:
+            return f"string of up to {longest:,}"
         case {"type": str(kind)}:
             return kind
         case _:

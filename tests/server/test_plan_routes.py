@@ -77,7 +77,7 @@ async def test_an_empty_plan_is_created_once(server: Server) -> None:
     assert (await http.get("/api/v1/plans/shop")).json()["budget_usd"] == 2.5
     answer = await http.post("/api/v1/plans", json={"id": "shop", "name": "A shop"})
     assert (answer.status_code, answer.json()["type"]) == (409, "refused")
-    for wrong in ({"id": "a shop", "name": "x"}, {"id": "b", "name": " "}, {"id": "b", "name": "x" * 1001}):
+    for wrong in ({"id": "a shop", "name": "x"}, {"id": "b", "name": " "}):
         answer = await http.post("/api/v1/plans", json=wrong)
         assert (answer.status_code, answer.json()["type"]) == (422, "malformed"), wrong
     assert "a-shop" in (await http.post("/api/v1/plans", json={"id": "a shop", "name": "x"})).json()["remedy"]

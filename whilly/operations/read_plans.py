@@ -1,5 +1,6 @@
 """What there is to see of plans and their tasks."""
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -104,6 +105,11 @@ async def export_plan(database: Database, plan: str) -> Plan:
     """The plan with the statuses its tasks have now. Raises UnknownPlan."""
     row = await _plan_row(database, plan)
     tasks = await database.read("tasks_of_plan", plan, None)
+    # In a thread: many thousand tasks take a while, and a server has heartbeats to answer meanwhile.
+    return await asyncio.to_thread(_exported, row, tasks)
+
+
+def _exported(row: Any, tasks: list[Any]) -> Plan:
     specs = tuple(replace(spec_from(task["spec"]), status=Status(task["status"])) for task in tasks)
     return plan_from(row, specs)
 

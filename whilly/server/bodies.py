@@ -99,5 +99,10 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(encode(value), status, media_type="application/json")
 
 
+async def large_answer(value: Any) -> Response:
+    """The same for one that takes long to write: others are served meanwhile."""
+    return Response(await asyncio.to_thread(encode, value), media_type="application/json")
+
+
 NOTHING = Response(status_code=204)
 """Done, and there is nothing to say."""

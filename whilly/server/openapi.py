@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from whilly import __version__
 from whilly.core.tokens import TokenKind
 from whilly.server.route import Route
+from whilly.server.texts import CUT, LONGEST, LONGEST_OTHER
 from whilly.wire.protocol import HEADER, VERSION, oldest_served
 from whilly.wire.work import Problem
 
@@ -227,6 +228,7 @@ class _Components:
         )
         self.schemas: Json = defined.get("$defs", {})
         _describe(self.schemas, kinds)
+        _bound(self.schemas, [kind for kind, mode in wanted if mode == "validation"])
         for name, kind in written.items():
             self._lift(name, kind())
 
@@ -272,6 +274,17 @@ def _describe(schemas: Json, kinds: Iterable[Any]) -> None:
             content.pop("title", None)
             if field in words:
                 content["description"] = words[field]
+
+
+def _bound(schemas: Json, bodies: Iterable[Any]) -> None:
+    """Say how long the texts of a request may be, where longer ones are refused."""
+    for cls in {cls for kind in bodies for cls in _dataclasses_in(kind)} - set(CUT):
+        schema: Json = schemas.get(f"{cls.__name__}-Input") or schemas.get(cls.__name__) or {}
+        for field, content in schema.get("properties", {}).items():
+            longest = LONGEST.get(field, LONGEST_OTHER)
+            for text in (content, *content.get("anyOf", ()), content.get("items", {})):
+                if longest is not None and text.get("type") == "string":
+                    text["maxLength"] = longest
 
 
 def _dataclasses_in(kind: Any, seen: set[Any] | None = None) -> Iterator[type]:

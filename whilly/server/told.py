@@ -103,9 +103,9 @@ def told_task(detail: TaskDetail) -> TaskTold:
     )
 
 
-def told_overview(overview: PlanOverview) -> OverviewTold:
-    """A plan with all its tasks, each with the reason why it is where it is."""
-    return OverviewTold(overview.summary.id, overview.at, tuple(_line(view) for view in overview.tasks))
+def told_overview(overview: PlanOverview, next_cursor: str | None) -> OverviewTold:
+    """Tasks of a plan, each with the reason why it is where it is."""
+    return OverviewTold(overview.summary.id, overview.at, tuple(_line(view) for view in overview.tasks), next_cursor)
 
 
 def _line(view: TaskView) -> TaskInPlan:

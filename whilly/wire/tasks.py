@@ -179,13 +179,15 @@ class TaskInPlan:
 
 @dataclass(frozen=True, slots=True)
 class OverviewTold:
-    """A plan with all its tasks."""
+    """Tasks of a plan, each with the reason why it is where it is."""
 
     plan_id: str
     at: datetime
     """The moment of this view."""
     tasks: tuple[TaskInPlan, ...]
     """In plan order."""
+    next_cursor: str | None
+    """Leads to the next page; null on the last one."""
 
 
 @dataclass(frozen=True, slots=True)

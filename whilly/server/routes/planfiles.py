@@ -13,7 +13,7 @@ from whilly.planfile.problems import Problem as Fault
 from whilly.planfile.reader import read_plan
 from whilly.planfile.schema import json_schema
 from whilly.server.auth import PEOPLE, admit_to_plan
-from whilly.server.bodies import answer, body_of
+from whilly.server.bodies import answer, body_of, large_answer
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.query import Switch
@@ -55,7 +55,7 @@ async def apply_file(request: Request) -> Response:
     applied = await apply_plan(engine.database, plan, strict=strict)
     engine.freed(plan.id)
     change = applied.change
-    return answer(
+    return await large_answer(
         PlanApplied(
             plan.id,
             change.created,

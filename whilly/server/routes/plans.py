@@ -12,12 +12,14 @@ from whilly.core.triz import preflight
 from whilly.operations.create_plan import create_plan
 from whilly.operations.read_board import read_waiting
 from whilly.operations.read_plans import export_plan, list_plans, plan_overview, plan_summary
+from whilly.operations.read_task_page import read_task_page
 from whilly.operations.reset_plan import reset_plan
 from whilly.operations.set_budget import set_budget, set_daily_budget
 from whilly.planfile.canonical import export_plan as written
 from whilly.planfile.schema import json_schema
 from whilly.server.auth import KNOWN, PEOPLE
-from whilly.server.bodies import NOTHING, answer, read
+from whilly.server.bodies import NOTHING, answer, large_answer, read
+from whilly.server.cursor import CURSOR, cursor_after, place_of
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.query import Number
@@ -35,7 +37,6 @@ from whilly.wire.plans import (
 )
 from whilly.wire.tasks import OverviewTold, WaitsList
 
-LONGEST_NAME = 1000
 LIMIT = Number("limit", "How many tasks at most.", 100, least=1, most=500)
 
 
@@ -53,8 +54,8 @@ async def create(request: Request) -> Response:
         instead = id_from(asked.id)
         remedy = f"Write {instead}." if instead else ""
         raise Denied(422, "malformed", f"{asked.id!a} cannot be a plan's id: it {wrong}.", remedy)
-    if not asked.name.strip() or len(asked.name) > LONGEST_NAME:
-        raise Denied(422, "malformed", f"The plan's name must have 1 to {LONGEST_NAME} characters.")
+    if not asked.name.strip():
+        raise Denied(422, "malformed", "The plan's name is empty; write what the plan is about.")
     await create_plan(engine.database, asked.id, asked.name, micros(asked.budget_usd))
     engine.wrote()
     return answer(Created(asked.id), 201)
@@ -67,8 +68,12 @@ async def plan(request: Request) -> Response:
 
 
 async def overview(request: Request) -> Response:
-    """The plan with all its tasks in plan order, each with its status and why it waits."""
-    return answer(told_overview(await plan_overview(engine_of(request).database, request.path_params["plan"])))
+    """The plan's tasks with their status and why they wait: pages as those of `/api/v1/tasks`, each in plan order."""
+    database, plan, limit = engine_of(request).database, request.path_params["plan"], LIMIT.of(request)
+    page = await read_task_page(database, plan, after=place_of(CURSOR.of(request)), limit=limit + 1)
+    shown = page[:limit]
+    found = await plan_overview(database, plan, [listed.task.id for listed in shown])
+    return answer(told_overview(found, cursor_after(shown) if len(page) > limit else None))
 
 
 async def export(request: Request) -> Response:
@@ -80,7 +85,7 @@ async def export(request: Request) -> Response:
 async def triz(request: Request) -> Response:
     """Challenge the plan as a whole: contradictions, conflicts, duplicates and weak tasks."""
     found = await export_plan(engine_of(request).database, request.path_params["plan"])
-    return answer((await asyncio.to_thread(preflight, found)).as_json())
+    return await large_answer(await asyncio.to_thread(lambda: preflight(found).as_json()))
 
 
 async def waiting(request: Request) -> Response:
@@ -127,7 +132,7 @@ ROUTES = (
     Route("GET", "/api/v1/plans", plans, PEOPLE, gives=PlanList, minds_plan=True),
     Route("POST", "/api/v1/plans", create, PEOPLE, body=NewPlan, gives=Created, status=201),
     Route("GET", _PLAN, plan, KNOWN, gives=PlanTold),
-    Route("GET", f"{_PLAN}/overview", overview, PEOPLE, gives=OverviewTold),
+    Route("GET", f"{_PLAN}/overview", overview, PEOPLE, gives=OverviewTold, query=(LIMIT, CURSOR)),
     Route("GET", f"{_PLAN}/export", export, PEOPLE, gives=json_schema),
     Route("GET", f"{_PLAN}/triz", triz, PEOPLE, gives=PreflightTold),
     Route("GET", f"{_PLAN}/reviews", waiting, PEOPLE, gives=WaitsList, query=(LIMIT,)),
