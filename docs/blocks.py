@@ -22,7 +22,7 @@ FOLLOWS = {
     Remedy.JUDGE: "the evidence decides",
     Remedy.RETRY: "another attempt at once",
     Remedy.BACK_OFF: "another attempt after a wait",
-    Remedy.PARK: "waits as long as the provider says",
+    Remedy.PARK: "waits for the time that the task names",
     Remedy.RETURN: "back to the queue",
     Remedy.PERSON: "BLOCKED until a person acts",
     Remedy.PAY: "back to the queue, where the plan's budget holds it; BLOCKED when its own budget is used up",

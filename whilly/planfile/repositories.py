@@ -2,6 +2,7 @@
 
 import re
 
+from whilly.core.git_address import BadAddress, parse_address
 from whilly.core.names import check_id
 from whilly.core.plan import Origin, RepoTarget
 from whilly.planfile.fields import Fields
@@ -64,13 +65,31 @@ def _read_repo_target(fields: Fields) -> RepoTarget:
     _check_argument(fields, "default_branch", target.default_branch)
     if _CREDENTIALS_IN_URL.match(target.clone_url):
         fields.problem("clone_url", '"clone_url" contains a user name or a token', "Write the address without it.")
+    elif target.clone_url and _is_plain(target.clone_url):
+        _check_address(fields, target.clone_url)
     return target
+
+
+def _check_address(fields: Fields, clone_url: str) -> None:
+    """Refuse what no worker could clone. The address is not repeated: it may hold a password."""
+    try:
+        parse_address(clone_url)
+    except BadAddress:
+        fields.problem(
+            "clone_url",
+            '"clone_url" is not the address of a git repository',
+            'Write "https://host/owner/name.git", "git@host:owner/name.git" or the whole path of a folder.',
+        )
 
 
 def _check_argument(fields: Fields, key: str, value: str) -> None:
     """Refuse what git would take for an option or for a command to run."""
-    if value.startswith("-") or _TRANSPORT_HELPER.match(value) or not value.isprintable():
+    if not _is_plain(value):
         fields.problem(key, f'"{key}" is {quoted(value)}, which git would not take for a name', "Write a plain name.")
+
+
+def _is_plain(value: str) -> bool:
+    return not (value.startswith("-") or _TRANSPORT_HELPER.match(value)) and value.isprintable()
 
 
 def _under_one_name(fields: Fields, names: tuple[str, ...], example: str) -> str:

@@ -118,9 +118,9 @@ _REPO_TARGET = _object(
         "provider": _text("Where the repository lives: github, gitlab …"),
         "repo_full_name": _optional(_text("The owner and the name: acme/shop.")),
         "repo": _optional(_text("Another name for repo_full_name; only one of the two may be given.")),
-        "clone_url": _optional(_text("Where to clone from; without a user, password or token in it.")),
+        "clone_url": _optional(_text("Where to clone from. Left out: what provider and name say.")),
         "default_branch": _optional(_text("The branch to start from. Left out: the repository's own.")),
-        "credential_policy": _optional(_text("Which credentials a worker may use for it.")),
+        "credential_policy": _optional(_text("read_only: results are not pushed, they go through the control plane.")),
     },
     anyOf=[{"required": ["repo_full_name"]}, {"required": ["repo"]}],
 )
