@@ -81,6 +81,26 @@ async def test_a_crossing_is_told_with_what_crossed_it(database: Database) -> No
     assert {tuple(row) for row in rows} == {("p", None)}
 
 
+async def test_many_workers_share_the_last_cent(database: Database) -> None:
+    await import_plan(database, tasks(21, budget=from_usd("0.51")))
+    await costs(database, "0.50")
+
+    asks = [[(f"w{number}", a_request())] for number in range(20)]
+    found = await asyncio.gather(*(claim_tasks(database, [*ask], LEASE) for ask in asks))
+
+    (one,) = (assignment for answers in found for assignment in answers if assignment)
+    assert one.limit == from_usd("0.01")
+
+
+async def test_dimes_add_up_exactly(database: Database) -> None:
+    await import_plan(database, tasks(4, budget=from_usd(0.3)))
+    for _ in range(3):
+        assert await count(database, "plan.budget_exceeded") == 0
+        await costs(database, "0.1")
+
+    assert await count(database, "plan.budget_exceeded") == 1
+
+
 async def test_one_bill_may_reach_both(database: Database) -> None:
     await import_plan(database, tasks(2, budget=from_usd("0.40")))
     await costs(database, "0.50")

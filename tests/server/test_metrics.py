@@ -217,6 +217,27 @@ async def test_all_processes_give_the_same_numbers(database: Database) -> None:
     assert found["http_requests_total"] == {("/api/v1/claim", "POST", "2xx"): 1}
 
 
+async def test_two_servers_on_one_database_answer_alike(database: Database) -> None:
+    async with running_server(database) as first, running_server(database) as second:
+        await import_plan(database, a_plan(a_task("A"), a_task("B")))
+        for server in (first, second):
+            async with await server.worker() as http:
+                body = {"claim_id": f"c{id(server)}", "plan": "p", "agents": ["scripted"], "wait_seconds": 0}
+                assert (await http.post("/api/v1/claim", json=body)).status_code == 200
+        await first.numbered()
+        await first.engine.timings.save()
+        await second.engine.timings.save()
+        answers = []
+        for server in (first, second):
+            async with await server.scraper() as http:
+                answers.append(parsed((await http.get("/metrics")).text))
+
+    for name in ("whilly_claims_total", "whilly_claim_long_poll_duration_seconds_count", "whilly_claims_pending"):
+        assert answers[0][name] == answers[1][name]
+    assert answers[0]["whilly_claims_total"] == {("p", "w-1"): 2}
+    assert answers[0]["whilly_claim_long_poll_duration_seconds_count"] == {(): 2}
+
+
 async def test_durations_are_kept_while_the_database_takes_none(database: Database) -> None:
     timings = Timings(database)
     timings.claim(0.004)

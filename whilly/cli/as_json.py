@@ -12,7 +12,7 @@ import typer
 from whilly.core.money import to_usd
 from whilly.core.plan import Priority
 
-_MONEY = {"budget", "spent", "reserved", "cost"}
+_MONEY = {"budget", "spent", "reserved", "cost", "daily_budget", "spent_today"}
 _ACTED_UPON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _AS_THEY_ARE = {str, int, float, bool, type(None)}
 

@@ -65,7 +65,10 @@ def _summary(summary: PlanSummary) -> dict[str, Any]:
         "budget_usd": usd_if_known(summary.budget),
         "spent_usd": usd(summary.spent),
         "reserved_usd": usd(summary.reserved),
+        "daily_budget_usd": usd_if_known(summary.daily_budget),
+        "spent_today_usd": usd(summary.spent_today),
         "paused": summary.paused,
+        "asks_about_budget": summary.asks_about_budget,
     }
 
 

@@ -20,8 +20,14 @@ class PlanListed:
     spent_usd: float
     reserved_usd: float
     """Set aside for running attempts."""
+    daily_budget_usd: float | None
+    """What may be spent from one midnight UTC to the next; null: no limit."""
+    spent_today_usd: float
+    """Since midnight UTC."""
     paused: str | None
     """Why no tasks are handed out; null when they are."""
+    asks_about_budget: bool
+    """It is paused because its budget is used up: raise or lift the budget, and it goes on."""
 
 
 @dataclass(frozen=True, slots=True)

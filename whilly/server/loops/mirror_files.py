@@ -3,6 +3,7 @@
 Only one process at a time has them open. Each line is whole or not there, whatever fails in between.
 """
 
+import errno
 import os
 import re
 from contextlib import ExitStack, suppress
@@ -78,6 +79,8 @@ class MirrorFiles:
 
     def append(self, lines: bytes, mark: Mark) -> None:
         """Add whole lines; `mark` is that of the last one. After an error nothing of them is there."""
+        if self._file < 0:
+            raise FileNotFoundError(errno.ENOENT, "the file is not open")
         size = os.fstat(self._file).st_size
         if size and size + len(lines) > self._largest:
             self.set_aside()
@@ -103,9 +106,10 @@ class MirrorFiles:
             number += 1
             older = self._folder / f"whilly_events.{mark.position:012}{number:03}.jsonl"
         os.fsync(self._file)
+        # Closed first, for Windows renames no file that is open.
+        self._close_file()
         self._path.rename(older)
         self._note(mark)
-        os.close(self._file)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         for path in self._older()[: -self._kept]:
             path.unlink()
@@ -158,8 +162,9 @@ class MirrorFiles:
             new.replace(self._cursor)
 
     def _close_file(self) -> None:
-        os.close(self._file)
-        self._file = -1
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

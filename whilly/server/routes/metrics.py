@@ -14,4 +14,4 @@ async def metrics(request: Request) -> Response:
     return Response(await engine_of(request).metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
 
-ROUTES = (Route("GET", "/metrics", metrics, METRICS),)
+ROUTES = (Route("GET", "/metrics", metrics, METRICS, media="text/plain"),)
