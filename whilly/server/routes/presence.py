@@ -1,6 +1,7 @@
 """Which process works under a worker's identity, and what is wanted of it at once."""
 
 import asyncio
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,8 +18,13 @@ from whilly.wire.presence import Admission, Farewell, Orders, OrdersRequest, Pre
 
 async def present(request: Request) -> Response:
     """A process begins to work, or has news: 409 while another one works under the same identity."""
-    engine, caller = engine_of(request), caller_of(request)
-    admission = await admit_worker(engine.database, caller.name, await read(request, Presence), plan=caller.plan)
+    engine, caller, told = engine_of(request), caller_of(request), await read(request, Presence)
+    if not caller.token:
+        # The one bearer of the environment that all workers share: one identity, and any number of processes.
+        told = replace(told, incarnation="shared", session=0)
+    admission = await admit_worker(engine.database, caller.name, told, plan=caller.plan)
+    if not caller.token:
+        admission = replace(admission, session=0)
     engine.is_here(caller.name)
     engine.wrote()
     engine.orders.look()
