@@ -15,6 +15,7 @@ from tests.workspace.far import attempt, mirror, result
 from tests.workspace.forge import Forge, commit_on, forge
 from whilly.workspace.errors import RemoteFailed
 from whilly.workspace.mirror import Mirror
+from whilly.workspace.mirror_folder import remove_unused
 
 
 @pytest.fixture
@@ -221,6 +222,22 @@ async def test_a_rewritten_branch_is_followed_and_what_attempts_work_on_stays(hu
 
     assert after.base_commit == rewritten
     assert (await copy.git().run("cat-file", "-t", workspace.base_commit)).text == "commit"
+
+
+async def test_a_copy_that_nobody_used_for_months_is_removed(hub: Forge, tmp_path: Path) -> None:
+    copy = mirror(hub, tmp_path)
+    await copy.refresh()
+    top = folder(copy).parent
+    remove_unused(tmp_path / "repositories")
+    assert top.exists()
+    os.utime(top, (1, 1))
+    await copy.refresh()
+    remove_unused(tmp_path / "repositories")
+    assert top.exists()
+    os.utime(top, (1, 1))
+    remove_unused(tmp_path / "repositories")
+    assert not top.exists()
+    await copy.refresh()
 
 
 async def test_a_repository_that_disappears_leaves_the_copy_as_it_is(hub: Forge, tmp_path: Path) -> None:

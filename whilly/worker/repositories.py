@@ -17,6 +17,7 @@ from whilly.workspace.bundle import refer, take_bundle
 from whilly.workspace.errors import RemoteFailed, RepositoryUnusable, Trouble, WorkspaceFailed
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.mirror import Mirror, Wanted
+from whilly.workspace.mirror_folder import remove_unused
 from whilly.workspace.remote import Remote
 from whilly.workspace.source import Source, look_at
 
@@ -127,8 +128,10 @@ class Repositories:
             raise RemoteFailed(str(bad), Trouble.ADDRESS, retry_seconds=WAITS[-1]) from None
         key = address.url, target.default_branch
         if key not in self._mirrors:
-            remote = Remote(address, self.access)
-            self._mirrors[key] = Mirror(remote, target.default_branch, workspaces.with_name("repositories"), workspaces)
+            root = workspaces.with_name("repositories")
+            if not self._mirrors:
+                remove_unused(root)
+            self._mirrors[key] = Mirror(Remote(address, self.access), target.default_branch, root, workspaces)
         return self._mirrors[key]
 
     def _together(self, assignment: Assignment, one: str, other: str) -> bool:

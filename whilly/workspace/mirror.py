@@ -90,6 +90,7 @@ class Mirror:
             directory = mirror_folder.current(self._folder)
             if not mirror_folder.is_whole(directory):
                 directory = mirror_folder.make(self._folder, self.remote.address.url)
+            mirror_folder.used(self._folder)
             mirror_folder.write_configuration(directory)
             async with held(lock_of(self._locks, directory, "refs")):
                 mirror_folder.remove_dead(directory)

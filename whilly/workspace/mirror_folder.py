@@ -30,6 +30,8 @@ _DEAD_PACK_SECONDS = 86_400.0
 REPLACED_SECONDS = 7 * 86_400.0
 """So long a replaced copy stays: what attempts left may be nowhere else."""
 
+UNUSED_SECONDS = 60 * 86_400.0
+
 
 def current(folder: Path) -> Path:
     """The git directory in use; it need not be there yet."""
@@ -56,6 +58,19 @@ def make(folder: Path, address: str, object_format: str = "sha1") -> Path:
         if old.name.isdecimal() and old != directory and time.time() - old.stat().st_mtime > REPLACED_SECONDS:
             remove_tree(old)
     return directory
+
+
+def used(folder: Path) -> None:
+    """Note that somebody works with it."""
+    os.utime(folder)
+
+
+def remove_unused(root: Path) -> None:
+    """Remove the copies that nobody has worked with for long. Their repositories can be fetched again."""
+    for folder in root.iterdir() if root.is_dir() else ():
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
+                remove_tree(folder)
 
 
 def is_whole(directory: Path) -> bool:
