@@ -35,7 +35,7 @@ async def test_without_its_guard_the_test_fails(
     if isinstance(mutant.where, str):
         await mutate_statement(database, mutant, monkeypatch)
     else:
-        mutate_function(mutant.where, mutant, monkeypatch)
+        mutate_function(mutant.where, mutant.guard, mutant.without, monkeypatch)
 
     with pytest.raises(FAILURES):
         async with asyncio.timeout(DIES_WITHIN):
@@ -44,22 +44,22 @@ async def test_without_its_guard_the_test_fails(
 
 async def mutate_statement(database: Database, mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(mutant.where, str)
-    mutated = changed(statement(mutant.where), mutant)
+    mutated = changed(statement(mutant.where), mutant.guard, mutant.without)
     async with database.connection() as connection:
         # One that is no SQL would be found by any test.
         await connection.prepare(mutated)
     patched(monkeypatch, lambda name, text: mutated if name == mutant.where else text)
 
 
-def mutate_function(function: Callable[..., object], mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+def mutate_function(function: Callable[..., object], guard: str, without: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exchange the function's code, so that everybody who has imported it gets the mutant."""
     assert isinstance(function, FunctionType)
     made: dict[str, FunctionType] = {}
-    source = changed(textwrap.dedent(inspect.getsource(function)), mutant)
+    source = changed(textwrap.dedent(inspect.getsource(function)), guard, without)
     exec(compile(source, inspect.getfile(function), "exec"), function.__globals__, made)
     monkeypatch.setattr(function, "__code__", made[function.__name__].__code__)
 
 
-def changed(text: str, mutant: Mutant) -> str:
-    assert text.count(mutant.guard) == 1, f"the guard has moved, point the mutant at it: {mutant.guard}"
-    return text.replace(mutant.guard, mutant.without)
+def changed(text: str, guard: str, without: str) -> str:
+    assert text.count(guard) == 1, f"the guard has moved, point the mutant at it: {guard}"
+    return text.replace(guard, without)

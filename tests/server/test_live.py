@@ -4,11 +4,12 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from unittest.mock import patch
 
 import pytest
 
 from tests.control_plane import Server, eventually
-from whilly.operations.read_events import end_of_log, events_after
+from whilly.operations.read_events import StoredEvent, end_of_log, events_after
 from whilly.server import live as live_module
 from whilly.server.frames import frame_of, note
 from whilly.store.database import Database
@@ -245,6 +246,58 @@ async def test_coming_back_at_any_point_gives_exactly_the_rest(server: Server) -
             await numbered(server, 31 + left_at // 3)
             expected = list(range(left_at + 1, 32 + left_at // 3))
             assert await Reader(pieces).positions(len(expected)) == expected
+
+
+async def test_what_happens_while_a_replay_ends_is_not_passed_over(server: Server) -> None:
+    """Between the last page of what was missed and joining the others, they get an event."""
+    await tell(server.database, 3)
+    await numbered(server, 3)
+    async with aclosing(server.engine.live.stream(None, "3")) as others:
+        fourth = asyncio.create_task(Reader(others).positions(1))
+        await eventually(lambda: watched(server, 1))
+        happened: list[int] = []
+
+        async def late(
+            database: Database, position: int, plan: str | None = None, limit: int = 100
+        ) -> list[StoredEvent]:
+            page = await events_after(database, position, plan, limit)
+            if plan == "p" and not happened:
+                happened.append(1)
+                await tell(server.database, 1)
+                await numbered(server, 4)
+                assert await fourth == [4]
+            return page
+
+        with patch.object(live_module, "events_after", late):
+            async with aclosing(server.engine.live.stream("p", "0")) as pieces:
+                assert await Reader(pieces).positions(4) == [1, 2, 3, 4]
+
+
+async def test_who_read_further_than_the_others_hears_nothing_twice(server: Server) -> None:
+    """The one who comes back has already seen what those who follow are still to get."""
+
+    async def blind(database: Database, position: int, plan: str | None = None, limit: int = 100) -> list[StoredEvent]:
+        return [] if plan is None else await events_after(database, position, plan, limit)
+
+    async with aclosing(server.engine.live.stream(None, None)) as others:
+        fourth = asyncio.create_task(Reader(others).positions(4))
+        await eventually(lambda: watched(server, 1))
+        async with aclosing(server.engine.live.stream("p", "0")) as pieces:
+            reader = Reader(pieces)
+            with patch.object(live_module, "events_after", blind):
+                await tell(server.database, 3)
+                await numbered(server, 3)
+                assert await reader.positions(3) == [1, 2, 3]
+                next_one = asyncio.create_task(reader.positions(1))
+                await eventually(lambda: watched(server, 2))
+            await tell(server.database, 1)
+            await numbered(server, 4)
+            assert await next_one == [4]
+        assert await fourth == [1, 2, 3, 4]
+
+
+async def watched(server: Server, count: int) -> bool:
+    return len(server.engine.live) == count
 
 
 async def test_a_page_is_nudged_at_once_and_then_not_for_every_event(server: Server) -> None:

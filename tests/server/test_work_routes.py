@@ -6,8 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
+from starlette.types import Message
 
 from tests.control_plane import Server, eventually
 from whilly.client.errors import LeaseLostRemotely, Rejected
@@ -20,6 +22,7 @@ from whilly.operations.claim_tasks import Ask, claim_tasks
 from whilly.operations.read_attempts import task_detail, transcript
 from whilly.operations.read_events import events_after
 from whilly.operations.read_plans import list_plans
+from whilly.server.claims import Claims
 from whilly.store.database import Database
 from whilly.wire.codec import encode
 from whilly.wire.work import AttemptEvent, ClaimRequest, FinishAnswer, Heartbeat, Release, Start, TranscriptChunk
@@ -78,6 +81,20 @@ async def test_a_lost_lease_is_told_as_such(server: Server) -> None:
     with pytest.raises(LeaseLostRemotely) as lost:
         await plane.heartbeat(assignment.key, Heartbeat("agent"))
     assert lost.value.problem.status == 409
+
+
+async def test_an_earlier_attempt_is_not_the_present_one(server: Server) -> None:
+    """The same worker has the task again: what it still says about its first attempt is refused, by the address."""
+    await server.store("p", TaskSpec("T-1", "One"))
+    plane = await server.control_plane()
+    first = await plane.claim(ask("c-1"))
+    assert first is not None
+    await plane.release(first.key, Release("shutdown"))
+    second = await plane.claim(ask("c-2"))
+    assert second is not None
+    with pytest.raises(LeaseLostRemotely):
+        await plane.heartbeat(first.key, Heartbeat("agent"))
+    assert (await plane.finish(second.key, done())).status is Status.DONE
 
 
 async def test_an_attempt_is_nobody_elses(server: Server) -> None:
@@ -246,6 +263,32 @@ async def test_a_claim_given_up_takes_no_task(server: Server) -> None:
     assert taken.epoch == 1
 
 
+async def test_a_task_whose_client_leaves_while_it_is_handed_out_goes_back(server: Server) -> None:
+    left = asyncio.Event()
+    await server.store("p")
+    submit = server.engine.claims.submit
+
+    async def receive() -> Message:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def late(item: Ask) -> Assignment | None:
+        found = await submit(item)
+        if found is not None:
+            left.set()
+            await asyncio.sleep(0)
+        return found
+
+    claims: Claims = server.app.state.claims
+    with patch.object(server.engine.claims, "submit", late):
+        waits = asyncio.create_task(claims.claim("w-1", ask("c-1", wait=20), receive))
+        await _parked(server, 1)
+        await server.store("p", TaskSpec("T-1", "One"))
+        assert await waits is None
+    await claims.settle()
+    assert (await list_plans(server.database))[0].counts == {Status.PENDING: 1}
+
+
 async def test_events_get_positions_at_once(server: Server) -> None:
     await server.store("p", TaskSpec("T-1", "One"))
     plane = await server.control_plane()
@@ -271,9 +314,11 @@ async def test_a_claim_whose_answer_was_lost_is_answered_again_although_there_is
     await server.store("p", TaskSpec("T-1", "One"))
     plane, other = await server.control_plane(), await server.control_plane("w-2")
     lost = await plane.claim(ask("c-1"))
+    await server.numbered()
     assert await other.claim(ask("c-2")) is None
-    async with asyncio.timeout(5):
-        again = await plane.claim(ask("c-1", wait=20))
+    with patch.object(server.engine.wakeups, "look_again"):
+        async with asyncio.timeout(5):
+            again = await plane.claim(ask("c-1", wait=20))
     assert lost is not None
     assert again is not None
     assert again.key == lost.key
