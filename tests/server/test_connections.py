@@ -11,10 +11,14 @@ import pytest
 
 from tests.control_plane import Server, eventually
 from whilly.client.connect import over_network
+from whilly.core.evidence import Report
+from whilly.core.outcome import Outcome
+from whilly.core.plan import TaskSpec
 from whilly.core.tokens import TokenKind
 from whilly.operations.issue_token import issue_token
 from whilly.server.limits import Crowd, Limits, networks, source_of
 from whilly.server.serve import serving
+from whilly.wire.work import ClaimRequest
 
 HASTY = Limits(receipt=0.3, stuck=0.3, idle=0.3)
 HEAD = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n"
@@ -256,3 +260,38 @@ def test_a_proxy_may_come_as_often_as_it_likes() -> None:
     assert refused.status == 429
     crowd.leave("192.0.2.1")
     assert crowd.enter("192.0.2.1") is None
+
+
+@pytest.mark.slow
+async def test_fifty_who_do_not_read_are_let_go_and_nobody_else_notices(server: Server) -> None:
+    """Each has a stream and takes nothing of it; work goes on meanwhile, and what waits for them is small."""
+    await server.store("p", *(TaskSpec(f"T-{number}", "x") for number in range(20)))
+    process = psutil.Process(os.getpid())
+    worker = await server.control_plane()
+    async with serving(server.app, limits=Limits(stuck=2)) as address, contextlib.AsyncExitStack() as stack:
+        for _ in range(10):
+            token = await bearer(server)
+            for _ in range(5):
+                stuck = await stack.enter_async_context(client(address))
+                stuck.writer.transport.pause_reading()  # type: ignore[attr-defined]
+                stuck.send(b"GET /events/stream HTTP/1.1\r\nHost: localhost\r\n", token, b"\r\n\r\n")
+
+        async def all_there() -> bool:
+            return len(server.engine.live) == 50
+
+        await eventually(all_there, 30)
+        before, done = process.memory_info().rss, 0
+
+        async def gone() -> bool:
+            async with server.database.transaction() as tx:
+                for _ in range(20):
+                    tx.tell("p", None, "agent.note", {"text": "x" * 50_000})
+            server.engine.wrote()
+            return len(server.engine.live) == 0
+
+        while not await gone():
+            if held := await worker.claim(ClaimRequest(f"c-{done}", "p", ("scripted",))):
+                await worker.finish(held.key, Report(Outcome.COMPLETED, head_commit="c" * 40, files_changed=1))
+                done += 1
+        assert done > 0
+        assert process.memory_info().rss - before < 200_000_000
