@@ -12,8 +12,9 @@ from tests.control_plane import Server
 from whilly.client.connect import in_process
 from whilly.client.control_plane import ControlPlane
 from whilly.core.plan import TaskSpec
-from whilly.core.tokens import SECRET_BYTES, TokenKind, write_token
+from whilly.core.tokens import SECRET_BYTES, TokenKind, claim_token, write_token
 from whilly.operations.issue_token import issue_token
+from whilly.operations.own_keys import CLAIMS, own_key
 from whilly.operations.revoke_token import revoke_token
 from whilly.server.route import Route
 from whilly.wire.work import ClaimRequest
@@ -22,7 +23,7 @@ ATTEMPT = "/api/v1/plans/{plan}/tasks/{task}/attempts/{epoch:int}"
 TASK = "/api/v1/plans/{plan}/tasks/{task}"
 PLAN = "/api/v1/plans/{plan}"
 
-HOLDER = "worker-a"
+HOLDER = "worker-a claim"
 WORKERS = "worker-a worker-b worker-q"
 PEOPLE = "operator session"
 PEOPLE_OF_A_PLAN = f"{PEOPLE} operator-q"
@@ -42,6 +43,15 @@ MAY = {
     ("GET", "/api/v1/workers"): PEOPLE,
     ("POST", "/api/v1/workers/{worker}/drain"): PEOPLE,
     ("POST", "/api/v1/workers/{worker}/resume"): PEOPLE,
+    ("POST", "/workers/register"): "bootstrap",
+    ("GET", "/api/v1/identity"): ANYBODY,
+    ("POST", "/api/v1/identity/proof"): ANYBODY,
+    ("GET", "/api/v1/tokens"): "operator",
+    ("POST", "/api/v1/tokens"): "operator",
+    ("POST", "/api/v1/tokens/{token}/revoke"): "operator",
+    ("POST", "/api/v1/tokens/{token}/rotate"): "operator",
+    ("POST", "/api/v1/token/rotate"): f"{WORKERS} operator operator-q",
+    ("POST", "/api/v1/workers/{worker}/revoke"): "operator",
     ("GET", "/api/v1/plans"): PEOPLE_OF_A_PLAN,
     ("POST", "/api/v1/plans"): PEOPLE,
     ("POST", "/api/v1/plans/import"): PEOPLE,
@@ -128,7 +138,14 @@ class Grounds:
     def address(self, route: Route, plan: str = "p") -> str:
         """The route's address for this plan."""
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path).format(
-            plan=plan, task="T-1", epoch=self.epoch, worker="worker-b", code="no-such-code", name="page.css", number=0
+            plan=plan,
+            task="T-1",
+            epoch=self.epoch,
+            worker="worker-b",
+            token="no-such-token",
+            code="no-such-code",
+            name="page.css",
+            number=0,
         )
         asks = NAMES_A_PLAN_IN_ITS_QUERY.get(route.path)
         return f"{path}?{asks}={plan}" if asks else path
@@ -160,10 +177,18 @@ async def worker(server: Server, name: str, plan: str | None) -> httpx2.AsyncCli
 
 
 async def _bearer(
-    server: Server, kind: TokenKind, *, worker: str | None = None, plan: str | None = None, seconds: float = 600
+    server: Server,
+    kind: TokenKind,
+    *,
+    worker: str | None = None,
+    plan: str | None = None,
+    seconds: float = 600,
+    uses: int | None = None,
 ) -> httpx2.AsyncClient:
     lifetime = timedelta(seconds=seconds)
-    issued = await issue_token(server.database, kind, worker=worker, plan=plan, label="ada", lifetime=lifetime)
+    issued = await issue_token(
+        server.database, kind, worker=worker, plan=plan, label="ada", lifetime=lifetime, uses=uses
+    )
     return in_process(server.app, issued.bearer)
 
 
@@ -181,6 +206,13 @@ async def _revoked(server: Server) -> httpx2.AsyncClient:
     return in_process(server.app, issued.bearer)
 
 
+async def _claim(server: Server) -> httpx2.AsyncClient:
+    """Whoever has the token of the attempt that worker-a holds."""
+    (row,) = await server.database.fetch("attempts_held_by", ["worker-a"]) or ({"epoch": 1},)
+    secret = await own_key(server.database, CLAIMS)
+    return in_process(server.app, claim_token(secret, "p", "T-1", row["epoch"], "worker-a"))
+
+
 CALLERS: dict[str, Enter] = {
     "nobody": _nobody,
     "garbage": _garbage,
@@ -192,6 +224,8 @@ CALLERS: dict[str, Enter] = {
     "operator": lambda server: _bearer(server, TokenKind.OPERATOR),
     "operator-q": lambda server: _bearer(server, TokenKind.OPERATOR, plan="q"),
     "session": lambda server: server.session(),
+    "bootstrap": lambda server: _bearer(server, TokenKind.BOOTSTRAP, plan="p", uses=1),
+    "claim": _claim,
     "metrics": lambda server: _bearer(server, TokenKind.METRICS),
 }
 
@@ -201,4 +235,6 @@ def expected(route: Route, caller: str) -> str:
     row = MAY[route.method, route.path]
     if row == ANYBODY or caller in row.split():
         return "in"
-    return "401" if caller in STRANGERS else "403"
+    # The token of an attempt is none at all where the address names no attempt.
+    unknown = caller in STRANGERS or (caller == "claim" and "{epoch" not in route.path)
+    return "401" if unknown else "403"

@@ -16,6 +16,7 @@ from whilly.operations.import_plan import import_plan
 from whilly.operations.issue_token import issue_token
 from whilly.operations.log_in import issue_login
 from whilly.server.app import create_app
+from whilly.server.auth import NO_BEARERS, GivenBearers
 from whilly.server.engine import Engine, Timing
 from whilly.store.database import Database
 
@@ -75,10 +76,13 @@ class Server:
 
 @asynccontextmanager
 async def running_server(
-    database: Database, timing: Timing | None = None, metrics_token: str | None = None
+    database: Database,
+    timing: Timing | None = None,
+    metrics_token: str | None = None,
+    bearers: GivenBearers = NO_BEARERS,
 ) -> AsyncIterator[Server]:
     """The application with its loops."""
-    app = create_app(database, timing=timing, metrics_token=metrics_token)
+    app = create_app(database, timing=timing, bearers=GivenBearers(metrics_token) if metrics_token else bearers)
     async with app.router.lifespan_context(app):
         yield Server(app, database)
 

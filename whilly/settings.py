@@ -25,6 +25,11 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "WHILLY_ALLOWED_HOSTS": "names under which the control plane is reached besides those of its own machine, "
         "separated by commas; what is sent to other names is refused",
         "WHILLY_METRICS_TOKEN": "the bearer that may read `/metrics`; without it only tokens of kind metrics may",
+        "WHILLY_WORKER_BOOTSTRAP_TOKEN": "for `whilly worker register` the bootstrap token; for the control plane a secret "
+        "that lets any number of machines join",
+        "WHILLY_WORKER_TOKEN": "deprecated: for the control plane a bearer that all workers have, which are then one "
+        "worker to it; for `whilly-worker` its bearer when no option gives one",
+        "WHILLY_SUPPRESS_WORKER_TOKEN_WARNING": "`1`: no warning about that",
         "WHILLY_BUDGET_USD": "what one `whilly run` may spend, in US dollars; without it what its plan may",
         "WHILLY_PLAN_ID": "the plan to work on when a command is not told one",
         "WHILLY_CONTROL_URL": "the address of the control plane that `whilly-worker` works for, as `https://host:port`",
@@ -75,6 +80,9 @@ class Settings:
     funnel_url_file: Path = Path("/funnel/url.txt")
     funnel_poll_seconds: float | None = None
     metrics_token: str | None = field(default=None, repr=False)
+    bootstrap_token: str | None = field(default=None, repr=False)
+    shared_worker_token: str | None = field(default=None, repr=False)
+    quiet_about_shared_token: bool = False
     run_budget: Micros | None = None
     """None: whatever the plan may spend."""
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -105,6 +113,9 @@ class Settings:
             funnel_url_file=Path(given.get("WHILLY_FUNNEL_URL_FILE", cls.funnel_url_file)).expanduser(),
             funnel_poll_seconds=_seconds(given, "WHILLY_FUNNEL_POLL_SECONDS"),
             metrics_token=given.get("WHILLY_METRICS_TOKEN"),
+            bootstrap_token=given.get("WHILLY_WORKER_BOOTSTRAP_TOKEN"),
+            shared_worker_token=given.get("WHILLY_WORKER_TOKEN"),
+            quiet_about_shared_token=given.get("WHILLY_SUPPRESS_WORKER_TOKEN_WARNING", "0") != "0",
             run_budget=_dollars(given, "WHILLY_BUDGET_USD"),
             git_tokens=_git_tokens(given, environ),
             git_user=_name(given, "WHILLY_GIT_USER") or cls.git_user,

@@ -149,7 +149,7 @@ async def test_garbage_costs_no_query(server: Server, monkeypatch: pytest.Monkey
 def test_a_token_is_found_by_its_form() -> None:
     for kind in TokenKind:
         token = write_token(kind, b"\xff" * SECRET_BYTES)
-        assert re.fullmatch(r"whl_(wk|op|se|mt)_[0-9A-Za-z]{49}", token)
+        assert re.fullmatch(r"whl_(wk|op|se|mt|bs|cl)_[0-9A-Za-z]{49}", token)
         assert kind_of(token) is kind
         assert kind_of(write_token(kind, bytes(SECRET_BYTES))) is kind
 

@@ -104,17 +104,18 @@ async def _serve(settings: Settings, wanted: Wanted, listening: "socket.socket")
     from whilly.cli.session import no_terminal_after, who
     from whilly.operations.log_in import issue_login
     from whilly.server.app import create_app
-    from whilly.server.environment import CONNECTIONS, PATIENCE, VITAL
+    from whilly.server.environment import CONNECTIONS, PATIENCE, VITAL, given_bearers
     from whilly.server.serve import serving
     from whilly.worker.stop import Stop, stop_on_signals
 
+    bearers = given_bearers(settings)
     stop = Stop()
     with stop_on_signals(stop, no_terminal_after):
         async with open_database(settings, size=CONNECTIONS, vital=VITAL, patience=PATIENCE) as database:
             app = create_app(
                 database,
                 hosts=_names(settings, wanted),
-                metrics_token=settings.metrics_token,
+                bearers=bearers,
                 mirror=mirror_of(settings, database, _say),
             )
             app.state.largest_bundle = settings.bundle_limit_mb * 2**20

@@ -1,6 +1,6 @@
 """What a worker gets with a claim: everything it needs to work on the task and to prove the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from whilly.core.money import Micros
 from whilly.core.plan import Check, RepoTarget, TaskSpec
@@ -64,6 +64,8 @@ class Assignment:
     repository: str = ""
     """Path of the local repository that `whilly run` was started on; empty when a repo target is given."""
     repo_target: RepoTarget | None = None
+    claim_token: str = field(default="", repr=False)
+    """Opens the routes of this attempt and nothing else, until the attempt is over."""
 
     @property
     def key(self) -> AttemptKey:

@@ -1,6 +1,7 @@
 """How a token is written: a kind that scanners can find, 256 bits, and a checksum that refuses garbage for free."""
 
 import hashlib
+import hmac
 import re
 import zlib
 from enum import StrEnum
@@ -15,9 +16,20 @@ class TokenKind(StrEnum):
     """An operator's browser, after a one-time link."""
     METRICS = "metrics"
     """Whoever scrapes the numbers, and nothing else."""
+    BOOTSTRAP = "bootstrap"
+    """A machine that may join: it gets a worker's token for it, and this opens nothing else."""
+    CLAIM = "claim"
+    """The holder of one attempt, for as long as it lasts. Computed, not stored."""
 
 
-_CODES = {TokenKind.WORKER: "wk", TokenKind.OPERATOR: "op", TokenKind.SESSION: "se", TokenKind.METRICS: "mt"}
+_CODES = {
+    TokenKind.WORKER: "wk",
+    TokenKind.OPERATOR: "op",
+    TokenKind.SESSION: "se",
+    TokenKind.METRICS: "mt",
+    TokenKind.BOOTSTRAP: "bs",
+    TokenKind.CLAIM: "cl",
+}
 _KINDS = {code: kind for kind, code in _CODES.items()}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43
@@ -45,6 +57,12 @@ def kind_of(token: str) -> TokenKind | None:
 def digest(token: str) -> bytes:
     """What is stored of it. A slow hash would add nothing to 256 bits of chance."""
     return hashlib.sha256(token.encode()).digest()
+
+
+def claim_token(secret: bytes, plan: str, task: str, epoch: int, worker: str) -> str:
+    """The token of one attempt. Only who knows the control plane's secret can write it, so it need not be stored."""
+    said = "\0".join(("attempt", plan, task, str(epoch), worker))
+    return write_token(TokenKind.CLAIM, hmac.digest(secret, said.encode(), "sha256"))
 
 
 def _checksum(stem: str) -> str:

@@ -2,7 +2,7 @@
 
 import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from whilly.core.tokens import SECRET_BYTES, TokenKind, digest, write_token
 from whilly.store.database import Database
@@ -16,6 +16,8 @@ class Issued:
     id: str
     """Public; names the token when it is to be revoked."""
     bearer: str
+    expires_at: datetime | None = None
+    """None: it does not expire."""
 
 
 async def issue_token(
@@ -26,10 +28,15 @@ async def issue_token(
     plan: str | None = None,
     label: str = "",
     lifetime: timedelta | None = None,
+    parent: str | None = None,
+    uses: int | None = None,
 ) -> Issued:
-    """Mint a token. `worker` is the identity of a worker's bearer, `plan` the only plan it may see; None: all."""
+    """Mint a token. `worker` is the identity of a worker's bearer, `plan` the only plan it may see; None: all.
+
+    Only a bootstrap token counts its `uses`.
+    """
     async with database.transaction() as tx:
-        return await mint(tx, kind, worker=worker, plan=plan, label=label, lifetime=lifetime)
+        return await mint(tx, kind, worker=worker, plan=plan, label=label, lifetime=lifetime, parent=parent, uses=uses)
 
 
 async def mint(
@@ -41,10 +48,13 @@ async def mint(
     label: str = "",
     lifetime: timedelta | None = None,
     parent: str | None = None,
+    uses: int | None = None,
 ) -> Issued:
-    """Mint a token inside a transaction; it ends with its `parent`."""
-    issued = Issued(f"t-{secrets.token_hex(6)}", write_token(kind, secrets.token_bytes(SECRET_BYTES)))
-    await tx.execute("issue_token", issued.id, kind.value, digest(issued.bearer), plan, worker, label, lifetime, parent)
-    payload = {"token_id": issued.id, "kind": kind.value, "plan_id": plan, "worker_id": worker, "label": label}
+    """Mint a token inside a transaction; it is revoked with its `parent`."""
+    token, bearer = f"t-{secrets.token_hex(6)}", write_token(kind, secrets.token_bytes(SECRET_BYTES))
+    (row,) = await tx.fetch(
+        "issue_token", token, kind.value, digest(bearer), plan, worker, label, lifetime, parent, uses
+    )
+    payload = {"token_id": token, "kind": kind.value, "plan_id": plan, "worker_id": worker, "label": label}
     tx.tell(EVERY_PLAN, None, "token.issued", payload)
-    return issued
+    return Issued(token, bearer, row["expires_at"])

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 from starlette.applications import Starlette
 
 from whilly.operations.keep_bundle import LARGEST_MB
+from whilly.server.auth import NO_BEARERS, GivenBearers
 from whilly.server.claims import Claims
 from whilly.server.dashboard import pages
 from whilly.server.dashboard.boards import Boards
 from whilly.server.engine import Engine, Timing
-from whilly.server.environment import database_of_environment, on_first_signal
+from whilly.server.environment import database_of_environment, given_bearers, on_first_signal
 from whilly.server.guard import Guard
 from whilly.server.loops.mirror import Mirror
 from whilly.server.loops.repeat import repeat
@@ -31,8 +32,10 @@ from whilly.server.routes import (
     planfiles,
     plans,
     presence,
+    registration,
     steering,
     tasks,
+    tokens,
     work,
     workers,
 )
@@ -49,6 +52,8 @@ ROUTES: tuple[Route, ...] = (
     *work.ROUTES,
     *presence.ROUTES,
     *workers.ROUTES,
+    *registration.ROUTES,
+    *tokens.ROUTES,
     *plans.ROUTES,
     *planfiles.ROUTES,
     *tasks.ROUTES,
@@ -74,7 +79,7 @@ def create_app(
     *,
     timing: Timing | None = None,
     hosts: Iterable[str] = (),
-    metrics_token: str | None = None,
+    bearers: GivenBearers = NO_BEARERS,
     mirror: Mirror | None = None,
 ) -> "FastAPI":
     """The control plane on an open database. `hosts`: names it answers to besides those of the loopback.
@@ -83,15 +88,14 @@ def create_app(
     your choice can run it: `uvicorn --factory whilly.server.app:create_app`. The other settings are then the
     environment's as well.
 
-    `metrics_token` opens `/metrics`, as do tokens of that kind; without either nothing does. `mirror` is kept up
-    to date as long as the application runs.
+    `bearers` are good beside the tokens in the database. `mirror` is kept up to date as long as the application runs.
     """
     from whilly.server.framework import Described
 
     app = Described(ROUTES, _lifespan_of_environment if database is None else _lifespan)
     if database is None:
         return app
-    return wired(app, database, timing=timing, hosts=hosts, metrics_token=metrics_token, mirror=mirror)
+    return wired(app, database, timing=timing, hosts=hosts, bearers=bearers, mirror=mirror)
 
 
 def create_inner_app(database: Database, *, timing: Timing | None = None, mirror: Mirror | None = None) -> Starlette:
@@ -105,11 +109,11 @@ def wired(
     *,
     timing: Timing | None = None,
     hosts: Iterable[str] = (),
-    metrics_token: str | None = None,
+    bearers: GivenBearers = NO_BEARERS,
     mirror: Mirror | None = None,
 ) -> App:
     """Put the control plane into an application."""
-    engine = Engine(database, timing or Timing(), metrics_token=metrics_token, mirror=mirror)
+    engine = Engine(database, timing or Timing(), bearers=bearers, mirror=mirror)
     app.state.engine = engine
     app.state.routes = ROUTES
     app.state.description = None
@@ -128,7 +132,7 @@ def wired(
 async def _lifespan_of_environment(app: Starlette) -> AsyncIterator[None]:
     async with database_of_environment() as (database, settings, mirror):
         names = settings.allowed_hosts
-        wired(app, database, hosts=names, metrics_token=settings.metrics_token, mirror=mirror)
+        wired(app, database, hosts=names, bearers=given_bearers(settings), mirror=mirror)
         app.state.largest_bundle = settings.bundle_limit_mb * 2**20
         with on_first_signal(app.state.engine.close):
             async with _lifespan(app):

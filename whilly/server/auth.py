@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from whilly.core.assignment import AttemptKey
 from whilly.core.tokens import TokenKind, digest, kind_of
 from whilly.operations.check_token import Caller, check_token, tokens_ended
 from whilly.server.errors import Denied
+from whilly.server.identity import ClaimTokens
 from whilly.server.limits import source_of
 from whilly.server.rates import Allowance, retry_after
 from whilly.store.database import Database
@@ -18,6 +20,10 @@ from whilly.store.database import Database
 Allowed = frozenset[TokenKind]
 
 WORKERS: Allowed = frozenset({TokenKind.WORKER})
+HOLDERS: Allowed = frozenset({TokenKind.WORKER, TokenKind.CLAIM})
+"""Of an attempt: its worker, or whoever has the attempt's own token."""
+
+JOINING: Allowed = frozenset({TokenKind.BOOTSTRAP})
 PEOPLE: Allowed = frozenset({TokenKind.OPERATOR, TokenKind.SESSION})
 OPERATORS: Allowed = frozenset({TokenKind.OPERATOR})
 KNOWN: Allowed = WORKERS | PEOPLE
@@ -36,7 +42,34 @@ WRONG_PER_SECOND = 5.0
 """Wrong tokens that one address may send; beyond that it is told to wait, and only tokens that are known pass."""
 
 SCRAPER = Caller(TokenKind.METRICS, "WHILLY_METRICS_TOKEN", "WHILLY_METRICS_TOKEN")
+JOINER = Caller(TokenKind.BOOTSTRAP, "", "WHILLY_WORKER_BOOTSTRAP_TOKEN")
+SHARED = Caller(TokenKind.WORKER, "", "shared")
+"""All who have the bearer of the older WHILLY_WORKER_TOKEN are one worker."""
+
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBearers:
+    """Bearers that the environment names, beside the tokens in the database. None: there is none."""
+
+    metrics: str | None = None
+    bootstrap: str | None = None
+    """Lets any number of machines join."""
+    shared: str | None = None
+    """Of earlier versions: all workers have the same."""
+
+    def callers(self) -> tuple[tuple[bytes, Caller], ...]:
+        """Whom each of them stands for, by its hash."""
+        # One of our own form is in the database, which counts its uses and knows its end.
+        given = [(self.metrics, SCRAPER)]
+        given += [
+            (each, who) for each, who in ((self.bootstrap, JOINER), (self.shared, SHARED)) if not kind_of(each or "")
+        ]
+        return tuple((digest(bearer), caller) for bearer, caller in given if bearer)
+
+
+NO_BEARERS = GivenBearers()
 
 
 @dataclass(slots=True)
@@ -49,13 +82,13 @@ class _Known:
 class Access:
     """Finds out who sends a request, asking the database seldom and never for garbage."""
 
-    def __init__(self, database: Database, metrics_token: str | None = None) -> None:
-        """`metrics_token`: a bearer that opens the metrics, beside the tokens of that kind in the database."""
+    def __init__(self, database: Database, claims: ClaimTokens, bearers: GivenBearers) -> None:
         self._database = database
+        self._claims = claims
+        self._given = bearers.callers()
         self._known: dict[bytes, _Known] = {}
         self.guesses = Allowance(WRONG_AT_ONCE, WRONG_PER_SECOND)
         self._looking_again: asyncio.Task[None] | None = None
-        self._scraper = None if metrics_token is None else digest(metrics_token)
 
     async def caller(self, request: Request) -> Caller | None:
         """Who sends the request; None when nobody says so, or not truthfully.
@@ -92,11 +125,16 @@ class Access:
         self._known.clear()
 
     async def _holder(self, bearer: str, request: Request) -> Caller | None:
-        if self._scraper is not None and hmac.compare_digest(digest(bearer), self._scraper):
-            return SCRAPER
-        if kind_of(bearer) is None:
-            return None
         key, now = digest(bearer), time.monotonic()
+        for given, caller in self._given:
+            if hmac.compare_digest(key, given):
+                return caller
+        kind = kind_of(bearer)
+        if kind is None:
+            return None
+        if kind is TokenKind.CLAIM:
+            self.check_guesses(request)
+            return await self._claims.holder(bearer, found) if (found := attempt_of(request)) else None
         known = self._known.get(key)
         if known is not None:
             known.used = now
@@ -106,13 +144,13 @@ class Access:
         if known is not None:
             return known.caller
         self.check_guesses(request)
-        caller = await check_token(self._database, bearer)
-        if caller is None:
+        holder = await check_token(self._database, bearer)
+        if holder is None:
             return None
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        self._known[key] = _Known(caller, now + BELIEVED_SECONDS, now)
-        return caller
+        self._known[key] = _Known(holder, now + BELIEVED_SECONDS, now)
+        return holder
 
     async def _look_again(self) -> None:
         """Ask about all known tokens at once: a thousand workers that ask in turn cost one query in two seconds."""
@@ -133,6 +171,14 @@ class Access:
             self._known = {key: known for key, known in asked.items() if key not in ended and key in current}
         finally:
             self._looking_again = None
+
+
+def attempt_of(request: Request) -> AttemptKey | None:
+    """The attempt that the address names; None when it names none."""
+    path = request.path_params
+    if not {"plan", "task", "epoch"} <= path.keys():
+        return None
+    return AttemptKey(path["plan"], path["task"], min(path["epoch"], 2**31 - 1))
 
 
 def _address(request: Request) -> str:

@@ -20,7 +20,8 @@ from whilly.operations.note_workers import note_workers
 from whilly.operations.renew_leases import Beat, renew_leases
 from whilly.operations.start_attempts import Beginning, start_attempts
 from whilly.operations.sweep_leases import sweep_leases
-from whilly.server.auth import Access
+from whilly.server.auth import NO_BEARERS, Access, GivenBearers
+from whilly.server.identity import ClaimTokens, OwnIdentity
 from whilly.server.live import LiveEvents
 from whilly.server.loops.listener import Listener
 from whilly.server.loops.mirror import Mirror
@@ -60,13 +61,15 @@ class Engine:
     """One control plane process."""
 
     def __init__(
-        self, database: Database, timing: Timing, *, metrics_token: str | None = None, mirror: Mirror | None = None
+        self, database: Database, timing: Timing, *, bearers: GivenBearers = NO_BEARERS, mirror: Mirror | None = None
     ) -> None:
         self.database = database
         # What keeps attempts alive and results safe goes on while all other connections are in use.
         vital = database.vital
         self.timing = timing
-        self.access = Access(vital, metrics_token)
+        self.claim_tokens = ClaimTokens(vital)
+        self.identity = OwnIdentity(database)
+        self.access = Access(vital, self.claim_tokens, bearers)
         self.timings = Timings(database)
         self.metrics = Metrics(database, self.timings)
         self.ownership = Ownership(vital)

@@ -1,19 +1,27 @@
 """The control plane as the environment describes it, for servers that only get an application: uvicorn and the like."""
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
+from whilly.core.errors import BadSetting
+from whilly.server.auth import GivenBearers
 from whilly.server.loops.mirror import Mirror
 from whilly.settings import Settings
 from whilly.store.database import Database
 from whilly.store.opening import opened
 
+log = logging.getLogger(__name__)
+
 CONNECTIONS = 10
 VITAL = 6
 """Connections to the database of one server process, and those kept apart for heartbeats, reports and the loops."""
+
+SHORTEST_BEARER = 20
+"""Characters of a bearer that somebody made up."""
 
 PATIENCE = 1.0
 """Seconds that a request waits for a connection before it is answered with 503."""
@@ -27,6 +35,24 @@ async def database_of_environment() -> AsyncIterator[tuple[Database, Settings, M
     async with opened(*where, size=CONNECTIONS, vital=VITAL, patience=PATIENCE) as database:
         mirror = None if settings.log_dir is None else Mirror(database, settings.log_dir)
         yield database, settings, mirror
+
+
+def given_bearers(settings: Settings) -> GivenBearers:
+    """The bearers that the environment names. Raises BadSetting for one that can be guessed."""
+    for name, bearer in (
+        ("WHILLY_WORKER_BOOTSTRAP_TOKEN", settings.bootstrap_token),
+        ("WHILLY_WORKER_TOKEN", settings.shared_worker_token),
+    ):
+        if bearer is not None and len(bearer) < SHORTEST_BEARER:
+            raise BadSetting(
+                f"{name} has only {len(bearer)} characters and could be guessed; make one with `openssl rand -hex 32`."
+            )
+    if settings.shared_worker_token is not None and not settings.quiet_about_shared_token:
+        log.warning(
+            "WHILLY_WORKER_TOKEN is deprecated: all who have it are one worker; give each a token of its own with "
+            "`whilly worker register` (WHILLY_SUPPRESS_WORKER_TOKEN_WARNING=1 keeps this quiet)"
+        )
+    return GivenBearers(settings.metrics_token, settings.bootstrap_token, settings.shared_worker_token)
 
 
 @contextmanager

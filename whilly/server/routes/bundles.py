@@ -9,7 +9,7 @@ from starlette.responses import Response
 from whilly.core.assignment import AttemptKey
 from whilly.operations.keep_bundle import keep_bundle_part, offer_bundle
 from whilly.operations.read_bundle import bundle_part, newest_bundle
-from whilly.server.auth import KNOWN, WORKERS
+from whilly.server.auth import HOLDERS, KNOWN
 from whilly.server.bodies import NOTHING, answer, read
 from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
@@ -68,8 +68,8 @@ async def _own_attempt(request: Request) -> AttemptKey:
 _TASK = "/api/v1/plans/{plan}/tasks/{task}"
 
 ROUTES = (
-    Route("POST", _TASK + "/attempts/{epoch:int}/bundle", offer, WORKERS, body=BundleOffer, gives=BundleState),
-    Route("POST", _TASK + "/attempts/{epoch:int}/bundle/parts", part, WORKERS, body=BundlePart),
+    Route("POST", _TASK + "/attempts/{epoch:int}/bundle", offer, HOLDERS, body=BundleOffer, gives=BundleState),
+    Route("POST", _TASK + "/attempts/{epoch:int}/bundle/parts", part, HOLDERS, body=BundlePart),
     Route("GET", _TASK + "/bundle", told, KNOWN, gives=BundleTold),
     Route("GET", _TASK + "/bundle/{epoch:int}/parts/{number:int}", given, KNOWN, gives=BundlePart),
 )

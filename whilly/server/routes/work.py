@@ -10,7 +10,7 @@ from whilly.core.assignment import Assignment, AttemptKey
 from whilly.core.evidence import Report
 from whilly.operations.append_events import append_events, append_transcript
 from whilly.operations.finish_attempts import release_attempt
-from whilly.server.auth import WORKERS, admit_to_plan
+from whilly.server.auth import HOLDERS, WORKERS, admit_to_plan
 from whilly.server.bodies import LARGEST, LARGEST_LOG, NOTHING, answer, read
 from whilly.server.claims import Claims
 from whilly.server.engine import caller_of, engine_of
@@ -46,7 +46,9 @@ async def claim(request: Request) -> Response:
     began = time.monotonic()
     assignment = await claims.claim(caller.name, asked, request.receive)
     engine_of(request).timings.long_poll(time.monotonic() - began)
-    return NOTHING if assignment is None else answer(assignment)
+    if assignment is None:
+        return NOTHING
+    return answer(await engine_of(request).claim_tokens.handed_out(assignment, caller.name))
 
 
 async def start(request: Request) -> Response:
@@ -128,10 +130,10 @@ ROUTES = (
     Route(
         "POST", "/api/v1/claim", claim, WORKERS, body=ClaimRequest, gives=Assignment, or_nothing=True, minds_plan=True
     ),
-    Route("POST", f"{_PATH}/start", start, WORKERS, body=Start, vital=True),
-    Route("POST", f"{_PATH}/heartbeat", heartbeat, WORKERS, body=Heartbeat, gives=HeartbeatAnswer, vital=True),
-    Route("POST", f"{_PATH}/events", events, WORKERS, body=list[AttemptEvent]),
-    Route("POST", f"{_PATH}/transcript", transcript, WORKERS, body=list[TranscriptChunk]),
-    Route("POST", f"{_PATH}/finish", finish, WORKERS, body=Report, gives=FinishAnswer, vital=True),
-    Route("POST", f"{_PATH}/release", release, WORKERS, body=Release, gives=FinishAnswer, vital=True),
+    Route("POST", f"{_PATH}/start", start, HOLDERS, body=Start, vital=True),
+    Route("POST", f"{_PATH}/heartbeat", heartbeat, HOLDERS, body=Heartbeat, gives=HeartbeatAnswer, vital=True),
+    Route("POST", f"{_PATH}/events", events, HOLDERS, body=list[AttemptEvent]),
+    Route("POST", f"{_PATH}/transcript", transcript, HOLDERS, body=list[TranscriptChunk]),
+    Route("POST", f"{_PATH}/finish", finish, HOLDERS, body=Report, gives=FinishAnswer, vital=True),
+    Route("POST", f"{_PATH}/release", release, HOLDERS, body=Release, gives=FinishAnswer, vital=True),
 )

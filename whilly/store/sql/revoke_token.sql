@@ -1,4 +1,4 @@
--- Revokes token $1 and those issued with it; gives the ids of all that were still good.
+-- Revokes token $1 and those issued with it; gives all that were still good, with the worker that each stood for.
 with recursive line as (
     select id from tokens where id = $1
     union all
@@ -6,4 +6,4 @@ with recursive line as (
 )
 update tokens set revoked_at = clock_timestamp()
 where id in (select id from line) and revoked_at is null
-returning id
+returning id, worker_id

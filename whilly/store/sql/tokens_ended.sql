@@ -1,11 +1,11 @@
--- Which of the hashes $1 open nothing any more: revoked, expired, or gone, by themselves or with a token above.
+-- Which of the hashes $1 open nothing any more: expired, gone, or revoked, by themselves or with a token above.
 -- The others are in use: that is remembered, once a minute.
 with recursive line as (
     select tokens.id as token, tokens.parent, tokens.revoked_at, tokens.expires_at
     from tokens
     where tokens.hash = any($1::bytea[])
     union all
-    select line.token, above.parent, above.revoked_at, above.expires_at
+    select line.token, above.parent, above.revoked_at, null
     from line
     join tokens as above on above.id = line.parent
 ),
