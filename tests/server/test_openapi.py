@@ -13,6 +13,7 @@ import httpx2
 
 import whilly.server
 from tests.control_plane import Server
+from whilly.client.connect import in_process
 from whilly.core.evidence import CheckResult, Report, Usage
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Review, TaskSpec
@@ -182,7 +183,6 @@ OTHERS = {
     "/plans/{plan}/tasks/{task}": "see test_page.py",
     "/static/{name}": "see test_page.py",
     "/metrics": "see test_metrics.py",
-    "/workers/register": "see the tests of registration",
 }
 
 
@@ -218,6 +218,23 @@ async def bundle(ask: Watched, worker: httpx2.AsyncClient) -> None:
     await ask(worker, "POST", f"{ATTEMPT}/bundle", value=offer)
     await ask(worker, "GET", f"{TASK}/bundle")
     await ask(worker, "GET", TASK + "/bundle/{epoch}/parts/{number}")
+
+
+async def join(ask: Watched, server: Server, person: httpx2.AsyncClient) -> None:
+    """Tokens: minted, used, rotated, revoked."""
+    pass_ = await ask(person, "POST", "/api/v1/tokens", json={"kind": "bootstrap", "owner": "ada"})
+    newcomer = in_process(server.app, pass_["bearer"])
+    worker = await ask(newcomer, "POST", "/workers/register", json={"hostname": "host"})
+    await ask(newcomer, "POST", "/workers/register", json={"hostname": "host"})
+    await ask(in_process(server.app, worker["token"]), "POST", "/api/v1/token/rotate")
+    await ask(person, "GET", "/api/v1/tokens", query="?ended=true")
+    token = await ask(person, "POST", "/api/v1/tokens/{token}/rotate", at={"token": worker["token_id"]})
+    await ask(person, "POST", "/api/v1/tokens/{token}/revoke", at={"token": token["id"]})
+    await ask(person, "POST", "/api/v1/tokens/{token}/revoke", at={"token": "t-none"})
+    await ask(person, "POST", "/api/v1/workers/{worker}/revoke", at={"worker": worker["worker_id"]})
+    await ask(server.nobody(), "GET", "/api/v1/identity")
+    challenge = {"nonce": "n" * 32, "address": "http://localhost"}
+    await ask(server.nobody(), "POST", "/api/v1/identity/proof", json=challenge)
 
 
 async def look(ask: Watched, person: httpx2.AsyncClient) -> None:
@@ -266,6 +283,7 @@ async def test_answers_are_as_described(server: Server) -> None:
     await work(ask, worker)
     await server.numbered()
     await look(ask, person)
+    await join(ask, server, person)
     await steer(ask, person)
     await ask(worker, "POST", "/api/v1/presence/end", json={"session": 1})
     await ask(server.nobody(), "GET", "/health")
