@@ -250,6 +250,54 @@ async def test_a_forbidden_protocol_starts_no_git(tmp_path: Path) -> None:
         await remote.default_branch(Git(cwd=tmp_path))
 
 
+FAKE_SSH = """#!/bin/sh
+printf '%s\\n' "$@" > {log}
+env > {log}.env
+for last; do :; done
+exec sh -c "$last"
+"""
+
+
+async def test_ssh_gets_no_token_asks_nothing_and_takes_no_option_from_an_address(
+    hub: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ssh that runs on this machine what the other one would run."""
+    program, log = tmp_path / "bin/ssh", tmp_path / "ssh.log"
+    program.parent.mkdir()
+    program.write_text(FAKE_SSH.format(log=log), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    address = parse_address(f"ssh://git@git.example.org:2222{hub.root}/shop.git")
+    own = {"HOME": str(tmp_path), "SSH_AUTH_SOCK": "/run/agent"}
+    given = GitAccess(tokens={"git.example.org": TOKEN}, environment=own)
+    copy = Mirror(Remote(address, given), "", tmp_path / "repositories", tmp_path / "workspaces")
+
+    workspace, commit = await result(await copy.refresh(), tmp_path, {"a": "1\n"})
+    await push_result(workspace, commit, copy.remote)
+
+    assert hub.repository().git("rev-parse", "whilly/p/A") == commit
+    arguments = log.read_text(encoding="utf-8").splitlines()
+    assert "BatchMode=yes" in arguments
+    assert arguments[-4:-1] == ["-p", "2222", "git@git.example.org"]
+    environment = (tmp_path / "ssh.log.env").read_text(encoding="utf-8")
+    assert "SSH_AUTH_SOCK=/run/agent" in environment
+    assert TOKEN not in environment
+
+
+async def test_a_folder_of_somebody_elses_is_fetched_and_pushed_to(hub: Forge, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    bare = hub.repository()
+    for path in (bare.path, *bare.path.rglob("*")):
+        os.chown(path, 12345, 12345)
+    remote = Remote(parse_address(f"file://{bare.path}"), GitAccess(environment={}))
+    copy = Mirror(remote, "", tmp_path / "repositories", tmp_path / "workspaces")
+
+    workspace, commit = await result(await copy.refresh(), tmp_path, {"a": "1\n"})
+
+    assert await push_result(workspace, commit, remote) == "whilly/p/A"
+
+
 async def test_a_token_is_sent_to_no_other_host(hub: Forge, tmp_path: Path) -> None:
     with forge(tmp_path / "thief") as thief:
         thief.add()

@@ -17,6 +17,8 @@ from whilly.workspace.gitcmd import Git
 DEFAULT_USER = "x-access-token"
 """What GitHub and most others take as the user's name beside a token."""
 
+ANY_OWNER = Path(__file__).with_name("any_owner.gitconfig")
+
 _HELPER = Path(__file__).with_name("git_credential.py")
 
 _FOR_THE_NETWORK = (
@@ -89,6 +91,9 @@ class GitAccess:
     def _passed_on(self, address: GitAddress) -> dict[str, str]:
         names = [name for each in _FOR_THE_NETWORK for name in (each, each.lower())]
         found = {name: self.environment[name] for name in names if self.environment.get(name)}
+        if address.protocol == "file":
+            # The git that serves a folder of somebody else's sees only this.
+            found["GIT_CONFIG_GLOBAL"] = os.fspath(ANY_OWNER)
         if address.protocol == "ssh":
             found |= {name: self.environment[name] for name in _FOR_SSH if self.environment.get(name)}
             found["GIT_SSH_COMMAND"] = _SSH

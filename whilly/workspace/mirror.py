@@ -4,6 +4,7 @@ Agents run as the same user, so whatever git would take from its files as an ord
 grafts) is written anew or refused before each use. Nothing in it is needed twice, except for what attempts left.
 """
 
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -24,6 +25,7 @@ RESULTS = "refs/results"
 """Where other workers' results are, as far as this one needed them."""
 
 _MANY_PACKS = 50
+_DAMAGE = re.compile(r"unable to read|bad object|corrupt|missing|did not send all|inflate|packfile|pack file|promisor")
 _COMPLAINTS = ("error", "fatal", "missing", "broken", "bad ")
 _CHECK_SECONDS = 900.0
 
@@ -166,8 +168,13 @@ class Mirror:
 
 
 def _may_be_damage(failure: RemoteFailed | GitFailed) -> bool:
-    """Whether the copy may be the reason; what the other side says about itself is none."""
-    return not isinstance(failure, RemoteFailed) or failure.trouble in (Trouble.OTHER, Trouble.UNREACHABLE)
+    """Whether the copy may be the reason; what the other side says about itself is none.
+
+    A fetch that dies of what it finds here may also look as if the other side had hung up.
+    """
+    if not isinstance(failure, RemoteFailed) or failure.trouble is Trouble.OTHER:
+        return True
+    return failure.trouble is Trouble.UNREACHABLE and bool(_DAMAGE.search(str(failure)))
 
 
 def _directory(git: Git) -> Path:

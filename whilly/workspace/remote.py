@@ -7,8 +7,8 @@ from enum import Enum
 from whilly.core.git_address import BadAddress, GitAddress, check_protocol
 from whilly.core.redaction import Redactor
 from whilly.workspace.access import GitAccess
-from whilly.workspace.errors import GitFailed, RemoteFailed, Trouble
-from whilly.workspace.gitcmd import Finished, Git
+from whilly.workspace.errors import GitFailed, NoSpace, RemoteFailed, Trouble
+from whilly.workspace.gitcmd import Finished, Git, disk_is_full
 from whilly.workspace.remote_trouble import remote_failed
 
 LOOK_SECONDS = 60.0
@@ -102,6 +102,8 @@ class Remote:
                 ) from None
         if answer.code == 0:
             return answer
+        if disk_is_full(answer.err, git.cwd):
+            raise NoSpace(f"The disk is full: git {arguments[0]} could not write for {git.cwd}.")
         said = self._safe(f"{answer.err}\n{answer.text}" if arguments[0] == "push" else answer.err)
         if arguments[0] == "push" and ("stale info" in said or "cannot lock ref" in said or "fetch first" in said):
             raise _StaleLease(said, Trouble.TAKEN)
