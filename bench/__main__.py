@@ -18,6 +18,7 @@ BENCHES = (
     "http",
     "idle",
     "wake",
+    "busy",
     "stream",
     "log",
     "worker",

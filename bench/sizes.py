@@ -32,6 +32,8 @@ class Sizes:
     idle_seconds: float
     """Longer than a long poll lasts, so that each of them asks again meanwhile."""
     wakes: int
+    beats: int
+    """Heartbeats beside slow reads."""
     subscribers: tuple[int, ...]
     """How many watch; the first is what the bars are about."""
     told: int
@@ -61,6 +63,7 @@ FULL = Sizes(
     idle=1_000,
     idle_seconds=40,
     wakes=100,
+    beats=500,
     subscribers=(50, 200),
     told=1_000,
     log=10_000_000,
@@ -85,6 +88,7 @@ QUICK = Sizes(
     idle=20,
     idle_seconds=1,
     wakes=3,
+    beats=5,
     subscribers=(2, 3),
     told=20,
     log=500,
