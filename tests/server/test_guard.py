@@ -107,6 +107,25 @@ async def test_an_unknown_address_is_a_problem_and_not_a_page(server: Server) ->
     assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"/api/v1/plans/p/tasks/T-1/attempts/{'9' * 5_000}", 404),
+        (f"/api/v1/plans/p/tasks/T-1/attempts/{'9' * 18}", 404),
+        ("/api/v1/plans/p/tasks/T-1/attempts/%D9%A3", 404),
+        ("/api/v1/plans/%00", 422),
+        ("/api/v1/plans/%ff%fe", 404),
+        ("/api/v1/plans/..%2f..", 404),
+        ("/api/v1/tasks?plan_id=%00", 422),
+        ("/static/%00", 404),
+    ],
+)
+async def test_an_odd_address_is_a_problem_too(server: Server, path: str, status: int) -> None:
+    await server.store("p", TaskSpec("T-1", "One"))
+    answer = await (await server.operator()).get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
 async def test_a_crash_tells_nothing_but_a_reference(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     async def crash(*_arguments: object) -> None:
         raise RuntimeError("the password is hunter2")
@@ -144,8 +163,13 @@ async def test_a_database_that_is_away_is_said_and_may_be_asked_again(server: Se
         answer = await http.get("/api/v1/plans")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert (await http.get("/health/live")).status_code == 200
-        assert (await http.get("/health/ready")).json() == {"status": "unavailable"}
+        ready = await http.get("/health/ready")
+        assert (ready.status_code, ready.json()["status"], ready.json()["db_reachable"]) == (503, "unavailable", False)
 
 
-def test_no_route_takes_a_token_in_its_address() -> None:
-    assert not [route.path for route in ROUTES if "token" in route.path]
+async def test_no_route_takes_a_bearer_in_its_address(server: Server) -> None:
+    bearer = (await server.operator()).headers["Authorization"].removeprefix("Bearer ")
+    for name in ("token", "access_token", "bearer", "authorization"):
+        assert not [route.path for route in ROUTES if any(parameter.name == name for parameter in route.query)]
+        for path in ("/api/v1/plans", "/events/stream", "/metrics"):
+            assert (await server.nobody().get(f"{path}?{name}={bearer}")).status_code == 401

@@ -77,7 +77,7 @@ def answer_to(error: Exception) -> Response:
             detail = f"The body is not what was agreed: {'; '.join(faults[:5])}."
             return problem_answer(Problem("malformed", "Malformed", 422, detail, errors=faults))
         case asyncpg.DataError():
-            detail = "The body holds characters that cannot be stored, such as NUL, or a number that is too large."
+            detail = "The request holds characters that cannot be stored, such as NUL, or a number that is too large."
             return problem_answer(Problem("malformed", "Malformed", 422, detail))
         case HTTPException():
             detail = error.detail if error.status_code != 404 else "There is nothing under this address."

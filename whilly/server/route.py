@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -76,6 +77,21 @@ class Route:
     def success(self) -> int:
         """The status when all went well."""
         return self.status if self.gives is not None or self.media or self.status != 200 else 204
+
+
+class _Number(Convertor[int]):
+    """Numbers in addresses, of a length that nobody can make Python choke on."""
+
+    regex = "[0-9]{1,18}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("int", _Number())
 
 
 def mounted(
