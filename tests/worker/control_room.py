@@ -21,6 +21,7 @@ from whilly.operations.set_repository import set_repository
 from whilly.server.app import create_app
 from whilly.server.engine import Timing
 from whilly.store.database import Database
+from whilly.wire.protocol import HEADER, VERSION
 
 WORKER = "laptop"
 
@@ -70,7 +71,7 @@ async def control_room(database: Database, *, lease: float = 60) -> AsyncIterato
     app = create_app(database, timing=Timing(lease=lease))
     token = await issue_token(database, TokenKind.WORKER, worker=WORKER)
     network = Network(httpx2.ASGITransport(app, raise_app_exceptions=False))
-    headers = {"Authorization": f"Bearer {token.bearer}"}
+    headers = {"Authorization": f"Bearer {token.bearer}", HEADER: str(VERSION)}
     async with (
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=network, base_url="http://localhost", headers=headers) as http,

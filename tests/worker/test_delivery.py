@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from whilly.core.assignment import Assignment
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status
 from whilly.operations.sweep_leases import sweep_leases
+from whilly.server.negotiation import check_protocol
 from whilly.store.database import Database
+from whilly.wire.protocol import RELEASES_SERVED, VERSION
 from whilly.wire.work import FinishAnswer, TranscriptChunk
 from whilly.worker.delivery import Delivery
 from whilly.worker.interrupt import beside
@@ -59,6 +62,20 @@ async def test_it_is_written_down_before_it_is_sent(database: Database, tmp_path
         assert await at.delivery.bring(at.entry(), 5) == DONE
         assert due_when_sent == [1]
         assert at.journal.due() == []
+
+
+async def test_a_server_that_is_too_new_gets_it_after_the_upgrade(database: Database, tmp_path: Path) -> None:
+    async with desk(database, tmp_path) as at:
+        with pytest.MonkeyPatch.context() as years_later:
+            newer = partial(check_protocol, version=VERSION + RELEASES_SERVED + 1)
+            years_later.setattr("whilly.server.route.check_protocol", newer)
+            assert await at.delivery.bring(at.entry(), 0) is None
+            assert "more than two releases older" in at.said[0]
+            assert len(at.journal.due()) == 1
+
+        async with beside(at.after_a_restart().run()):
+            await until(lambda: not at.journal.due())
+        assert (await at.room.task("T1"))["status"] == "DONE"
 
 
 @pytest.mark.parametrize(
