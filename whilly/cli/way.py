@@ -36,14 +36,14 @@ async def way_to(
 ) -> AsyncIterator[Way]:
     """Open while the worker works. `key` is the control plane's pinned one, and `prove` asks for a proof of it.
 
-    Raises BadSetting where the address may change and no key was pinned: whoever gets the name of a tunnel next would
-    get the token, too.
+    Where a key is pinned, no address gets the token without a proof. Raises BadSetting where the address may change and
+    no key was pinned: whoever gets the name of a tunnel next would get the token, too.
     """
-    if source is None:
+    if source is None and prove is None:
         from whilly.client.connect import over_network
 
         async with over_network(address, token) as http:
-            yield Way(http, key or address)
+            yield Way(http, address)
         return
     if prove is None:
         raise BadSetting(
@@ -53,10 +53,13 @@ async def way_to(
     from whilly.client.connect import network, over_moving_network
     from whilly.client.moving import MovingTransport, follow
 
-    transport = MovingTransport(network(), prove, tell=tell)
+    transport = MovingTransport(network("" if source else address), prove, tell=tell)
     if address:
         transport.move(address)
     async with over_moving_network(transport, token) as http:
+        if source is None:
+            yield Way(http, key)
+            return
         following = asyncio.create_task(follow(source.read, transport, every=source.every, tell=tell))
         try:
             yield Way(http, key)

@@ -30,10 +30,8 @@ def in_process(application: Application, token: str = "") -> httpx2.AsyncClient:
 
 def over_network(url: str, token: str) -> httpx2.AsyncClient:
     """A client of the control plane at `url`. How long an answer may take is decided for each request."""
-    # Reading the certificates takes 50 ms, for which plain HTTP has no use; redirects are not followed.
-    with_certificates = not url.startswith("http://")
     return httpx2.AsyncClient(
-        base_url=url, headers=_headers(token), timeout=None, limits=LIMITS, verify=with_certificates
+        base_url=url, headers=_headers(token), timeout=None, limits=LIMITS, verify=_needs_certificates(url)
     )
 
 
@@ -42,9 +40,14 @@ def over_moving_network(transport: MovingTransport, token: str) -> httpx2.AsyncC
     return httpx2.AsyncClient(transport=transport, base_url=PLACEHOLDER, headers=_headers(token), timeout=None)
 
 
-def network() -> httpx2.AsyncHTTPTransport:
-    """Connections to wherever a request goes."""
-    return httpx2.AsyncHTTPTransport(limits=LIMITS)
+def network(only: str = "") -> httpx2.AsyncHTTPTransport:
+    """Connections to wherever a request goes; `only` is the address when there is but one."""
+    return httpx2.AsyncHTTPTransport(limits=LIMITS, verify=_needs_certificates(only))
+
+
+def _needs_certificates(url: str) -> bool:
+    # Reading them takes 50 ms, for which plain HTTP has no use; redirects are not followed.
+    return not url.startswith("http://")
 
 
 def _headers(token: str) -> dict[str, str]:
