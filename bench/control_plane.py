@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from bench.caller import Caller
+from bench.commands import WHILLY
 from bench.processes import cpu_of
 
 STARTS_WITHIN = 60.0
@@ -39,8 +39,12 @@ class ServerProcess:
 async def control_plane(url: str, place: Path) -> AsyncIterator[ServerProcess]:
     """Whilly's own server on the database at `url`."""
     port = free_port()
-    command = (sys.executable, "-m", "bench.serving", url, str(port))
-    environment = {"WHILLY_DATA_DIR": str(place), "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = (*WHILLY, "server", "--port", str(port))
+    environment = {
+        "WHILLY_DATABASE_URL": url,
+        "WHILLY_DATA_DIR": str(place),
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+    }
     async with server(command, environment, port, place / f"server-{port}.log") as running:
         yield running
 

@@ -10,7 +10,7 @@ import asyncpg
 
 from bench.caller import Caller
 from bench.control_plane import ServerProcess, control_plane
-from bench.http import worker_tokens
+from bench.http import numbered, worker_tokens
 from bench.postgres import Postgres, folder, postgres
 from bench.series import Series
 from bench.sizes import Sizes
@@ -36,6 +36,7 @@ async def measure(sizes: Sizes) -> Table:
         await create_plan(database, "idle", "Nothing to do", None)
         bearers = await worker_tokens(database, sizes.idle)
         running = await held.enter_async_context(control_plane(database.url, place))
+        await numbered(database)
         before = running.memory()
         alone = await _watched(server, database.url, running, sizes.idle_seconds / 4)
         waiting = [
@@ -90,8 +91,8 @@ async def _watched(server: Postgres, url: str, running: ServerProcess, seconds: 
         await asyncio.sleep(seconds)
         took = time.perf_counter() - began
         of_server, of_postgres = running.cpu() - of_server, server.cpu() - of_postgres
-        # Our own look at the counter is one of them.
-        count = await connection.fetchval(transactions) - count - 1
+        # Our own look at the counter is one of them; PostgreSQL adds up what its processes did once in a second.
+        count = max(await connection.fetchval(transactions) - count - 1, 0)
     finally:
         await connection.close()
     return of_server / took * 100, of_postgres / took * 100, count / took
