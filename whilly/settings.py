@@ -25,8 +25,8 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "WHILLY_ALLOWED_HOSTS": "names under which the control plane is reached besides those of its own machine, "
         "separated by commas; what is sent to other names is refused",
         "WHILLY_METRICS_TOKEN": "the bearer that may read `/metrics`; without it only tokens of kind metrics may",
-        "WHILLY_WORKER_BOOTSTRAP_TOKEN": "for `whilly worker register` the bootstrap token; for the control plane a secret "
-        "that lets any number of machines join",
+        "WHILLY_WORKER_BOOTSTRAP_TOKEN": "the bootstrap token of `whilly worker register`; for the control plane a "
+        "secret that lets any number of machines join",
         "WHILLY_WORKER_TOKEN": "deprecated: for the control plane a bearer that all workers have, which are then one "
         "worker to it; for `whilly-worker` its bearer when no option gives one",
         "WHILLY_SUPPRESS_WORKER_TOKEN_WARNING": "`1`: no warning about that",

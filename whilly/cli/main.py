@@ -9,7 +9,7 @@ from contextlib import suppress
 import typer
 
 from whilly import __version__
-from whilly.cli import budget, control, db, demo, events, login, logs, plan, review, run, server, task, worker
+from whilly.cli import admin, budget, control, db, demo, events, login, logs, plan, review, run, server, task, worker
 from whilly.core.errors import BadSetting, IllegalTransition, PlanRejected, Refused, WhillyError
 
 _GROUPS = {
@@ -19,6 +19,7 @@ _GROUPS = {
     "budget": budget.app,
     "db": db.app,
     "worker": worker.app,
+    "admin": admin.app,
 }
 _NO_HELP = {"help": False}
 
@@ -36,7 +37,11 @@ app = typer.Typer(
     add_completion=not sys.argv[1:] or sys.argv[1].startswith("-"),
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "default_map": {**_NO_HELP, **dict.fromkeys(_GROUPS, _NO_HELP)},
+        "default_map": {
+            **_NO_HELP,
+            **dict.fromkeys(_GROUPS, _NO_HELP),
+            "admin": {**_NO_HELP, **dict.fromkeys(admin.GROUPS, _NO_HELP)},
+        },
     },
 )
 for _name, _group in _GROUPS.items():

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -17,9 +18,11 @@ from whilly.core.errors import BadSetting, WhillyError
 from whilly.settings import Settings, tags_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from whilly.agents.runner import AgentRunner
+    from whilly.cli.way import Way
 
 app = typer.Typer(
     name="whilly-worker",
@@ -71,6 +74,15 @@ def work(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take this worker's identity from another process that has it.")
     ] = False,
+    control_key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="The control plane's key, as registering gave it; where its address changes it must "
+            "prove that it has it.",
+            show_default=False,
+        ),
+    ] = "",
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow plain HTTP to another machine: the token can be read.")
     ] = False,
@@ -83,11 +95,13 @@ def work(
     from whilly.cli.repositories import folders_of
 
     settings = Settings.from_environment()
-    address = checked_address(connect or settings.control_url or "", insecure=insecure)
+    address = connect or settings.control_url or ""
+    if address or settings.funnel_url_source == "static":
+        address = checked_address(address, insecure=insecure)
     plan = plan or settings.plan_id or ""
     if not plan:
         raise BadSetting("Name the plan with --plan or WHILLY_PLAN_ID.")
-    bearer = _token(token_file, token)
+    bearer = _token(settings, token_file, token)
     offer = Offered(
         worker_id or settings.worker_id,
         tuple(dict.fromkeys(agent or ["claude"])),
@@ -96,6 +110,8 @@ def work(
         1 if once else None,
         take_over,
         folders_of(repo_target),
+        control_key,
+        insecure,
     )
     raise typer.Exit(asyncio.run(_work(settings, address, bearer, plan, offer)))
 
@@ -111,6 +127,8 @@ class Offered:
     max_tasks: int | None
     take_over: bool
     folders: "Mapping[str, Path]"
+    control_key: str
+    insecure: bool
 
 
 def checked_address(text: str, *, insecure: bool) -> str:
@@ -137,14 +155,24 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _token(file: Path | None, given: str) -> str:
+def _token(settings: Settings, file: Path | None, given: str) -> str:
     if file is not None:
         try:
             given = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as problem:
             raise BadSetting(f"The token file {file} cannot be read: {problem}.") from None
+    if not given and settings.shared_worker_token:
+        given = settings.shared_worker_token
+        if not settings.quiet_about_shared_token:
+            typer.echo(
+                "WHILLY_WORKER_TOKEN is deprecated: register each worker (`whilly worker register`), and give it its "
+                "own token with --token-file; WHILLY_SUPPRESS_WORKER_TOKEN_WARNING=1 keeps this quiet.",
+                err=True,
+            )
     if not given:
-        raise BadSetting("Give this worker's token with --token-file.")
+        raise BadSetting(
+            "Give this worker's token with --token-file, or let `whilly worker connect` get one and keep it."
+        )
     if not given.isascii() or any(character.isspace() for character in given):
         raise BadSetting("The token is one word of letters, digits and underscores; what was given is not.")
     return given
@@ -154,7 +182,6 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
     from whilly.cli.identity import worker_identity
     from whilly.cli.repositories import access_of
     from whilly.cli.session import no_terminal_after
-    from whilly.client.connect import over_network
     from whilly.client.control_plane import ControlPlane
     from whilly.client.errors import Rejected
     from whilly.core.terminal import one_line
@@ -164,13 +191,16 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
     from whilly.worker.seclusion import hide_memory
     from whilly.worker.stop import Stop, stop_on_signals
 
+    def tell(sentence: str) -> None:
+        typer.echo(one_line(sentence, 400), err=True)
+
     hide_memory()
     stop = Stop()
     with worker_identity(settings.data_dir, offered.name) as (worker, folder):
-        async with over_network(address, token) as http:
+        async with _way(settings, address, token, offered, tell) as way:
             equipment = Equipment(
-                control_plane=ControlPlane(http),
-                address=address,
+                control_plane=ControlPlane(way.http),
+                address=way.control_plane,
                 worker=worker,
                 plan=plan,
                 runners=_runners(settings, offered.agents),
@@ -178,19 +208,41 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
                 state=folder,
                 environment=os.environ,
                 secrets=(token, *settings.git_tokens.values()),
-                repositories=Repositories(local=offered.folders, access=access_of(settings)),
+                repositories=Repositories(local=offered.folders, access=access_of(settings), home=_repository_here()),
                 tags=offered.tags,
                 take_over=offered.take_over,
-                tell=lambda sentence: typer.echo(one_line(sentence, 400), err=True),
+                tell=tell,
             )
             with stop_on_signals(stop, no_terminal_after):
                 try:
                     worked = await Worker(equipment, slots=offered.slots, max_tasks=offered.max_tasks).run(stop)
                 except Rejected as refused:
-                    raise BadSetting(f"The control plane at {address} refuses this worker: {refused}") from None
+                    place = f" at {address}" if address else ""
+                    raise BadSetting(f"The control plane{place} refuses this worker: {refused}") from None
     for attempt in worked.attempts:
         typer.echo(one_line(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}", 400))
     return 2 if worked.unusable or worked.superseded or (worked.missing and not worked.attempts) else 0
+
+
+def _repository_here() -> Path | None:
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+
+
+def _way(
+    settings: Settings, address: str, token: str, offered: Offered, tell: "Callable[[str], None]"
+) -> "AbstractAsyncContextManager[Way]":
+    from whilly.cli.address_source import address_source
+    from whilly.cli.pins import pinned
+    from whilly.cli.way import way_to
+
+    key, prove = offered.control_key or pinned(settings.data_dir, token), None
+    if key:
+        from whilly.client.identity import proof_of
+
+        prove = proof_of(key)
+    source = address_source(settings, partial(checked_address, insecure=offered.insecure))
+    return way_to(address, token, source=source, key=key, prove=prove, tell=tell)
 
 
 def _runners(settings: Settings, agents: tuple[str, ...]) -> "Mapping[str, AgentRunner]":

@@ -55,6 +55,8 @@ class Repositories:
     local: Mapping[str, Path] = field(default_factory=dict)
     """Repositories on this machine, by the id of the repo target that they stand for."""
     access: GitAccess = field(default_factory=GitAccess)
+    home: Path | None = None
+    """The repository for plans that name none: the one that the worker was started in."""
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
     _faults: dict[str, _Fault] = field(default_factory=dict)
 
@@ -67,11 +69,11 @@ class Repositories:
         notes = (_not_merged(assignment.spec.id, there),) if there else ()
         if target_id and target_id not in self.local:
             return await self._elsewhere(assignment, here, notes, workspaces, control_plane)
-        path = self.local[target_id] if target_id else Path(assignment.repository)
-        if not target_id and not assignment.repository:
+        path = self.local[target_id] if target_id else self._own(assignment)
+        if path is None:
             raise RepositoryUnusable(
-                f"Plan {assignment.plan} has no repository on this machine; name one with --repo, "
-                "or give its tasks a repo_target_id."
+                f"Plan {assignment.plan} has no repository on this machine; start the worker inside one, "
+                "name one with `whilly run --repo`, or give the plan's tasks a repo_target_id."
             )
         source = Source(path)
         bundled = [each for each in here if is_bundled(each.branch)]
@@ -140,7 +142,11 @@ class Repositories:
     def _place(self, assignment: Assignment, target_id: str) -> Path | str:
         if target_id and target_id not in self.local:
             return target_id
-        return (self.local[target_id] if target_id else Path(assignment.repository)).resolve()
+        path = self.local[target_id] if target_id else self._own(assignment)
+        return "" if path is None else path.resolve()
+
+    def _own(self, assignment: Assignment) -> Path | None:
+        return Path(assignment.repository) if assignment.repository else self.home
 
     def _refuse_early(self, url: str) -> None:
         """Give a task back at once, rather than have each one of a plan wait for the same host to not answer."""

@@ -6,9 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whilly.core.tokens import TokenKind
-from whilly.operations.issue_token import Issued
 from whilly.operations.mint_token import mint_token
-from whilly.operations.read_tokens import TokenView, list_tokens
+from whilly.operations.read_tokens import list_tokens
 from whilly.operations.rotate_token import rotate_token
 from whilly.operations.shut_out import ShutOut, revoke_worker, withdraw_token
 from whilly.server.auth import OPERATORS, WORKERS
@@ -17,7 +16,8 @@ from whilly.server.engine import caller_of, engine_of
 from whilly.server.errors import Denied
 from whilly.server.query import Number, Switch, Word
 from whilly.server.route import Route
-from whilly.wire.tokens import NewToken, Revocation, TokenList, TokenRequest, ToldToken
+from whilly.server.told_tokens import new_token, told_revocation, told_token
+from whilly.wire.tokens import NewToken, Revocation, TokenList, TokenRequest
 
 KIND = Word("kind", "Only tokens of this kind.", choices=tuple(kind.value for kind in TokenKind))
 ENDED = Switch("ended", "Also tokens that open nothing any more.")
@@ -93,31 +93,7 @@ async def _ended(request: Request, shut_out: ShutOut) -> Response:
     engine.access.forget()
     engine.orders.look()
     engine.freed(None)
-    return answer(Revocation(shut_out.tokens, shut_out.workers, shut_out.attempts))
-
-
-def new_token(issued: Issued) -> NewToken:
-    """As it is told to whoever asked for it."""
-    return NewToken(issued.id, issued.bearer, issued.expires_at)
-
-
-def told_token(token: TokenView) -> ToldToken:
-    """As operators see it."""
-    return ToldToken(
-        id=token.id,
-        kind=token.kind,
-        owner=token.label,
-        plan_id=token.plan,
-        worker_id=token.worker,
-        parent=token.parent,
-        created_at=token.created_at,
-        expires_at=token.expires_at,
-        revoked_at=token.revoked_at,
-        last_used_at=token.last_used_at,
-        uses=token.uses,
-        uses_allowed=token.uses_allowed,
-        good=token.good,
-    )
+    return answer(told_revocation(shut_out))
 
 
 _TOKEN = "/api/v1/tokens/{token}"  # noqa: S105 - the way to one
