@@ -12,6 +12,8 @@ server=""
 finish() {
     local code=$?
     if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+    # It would end by itself a moment after the last command, but its folder goes now.
+    control db stop >/dev/null 2>&1 || true
     [ "$code" -eq 0 ] || { echo "--- the server said:"; cat "$scratch/server.err" 2>/dev/null || true; } >&2
     rm -rf "$scratch"
     exit "$code"
@@ -55,7 +57,8 @@ PLAN
 
 say "The control plane"
 control plan import "$scratch/plan.json"
-control server --port 0 >"$scratch/server.out" 2>"$scratch/server.err" &
+# Not through the function: in the background that is a shell around the server, and ending it leaves the server alone.
+WHILLY_DATA_DIR=$scratch/control "$bin/whilly" server --port 0 >"$scratch/server.out" 2>"$scratch/server.err" &
 server=$!
 address=""
 for _ in $(seq 300); do
