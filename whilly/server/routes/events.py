@@ -33,7 +33,7 @@ async def events(request: Request) -> Response:
 
 async def stream(request: Request) -> Response:
     """Events as they happen: `event` is the type, `id` the position. `Last-Event-ID` brings what was missed."""
-    pieces = engine_of(request).live.stream(_plan(request), LAST_SEEN.of(request))
+    pieces = engine_of(request).live.stream(_plan(request), request.headers.get(LAST_SEEN.name))
     return EventStream(request, pieces)
 
 
