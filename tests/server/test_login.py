@@ -47,6 +47,7 @@ async def test_fetching_ahead_does_not_use_the_link_up(server: Server) -> None:
     code = await issue_login(server.database, "ada")
     http = server.nobody()
     assert (await http.get(f"/login/{code}", headers={"Sec-Purpose": "prefetch;prerender"})).status_code == 503
+    assert (await http.head(f"/login/{code}")).status_code == 503
     assert (await http.get(f"/login/{code}")).status_code == 200
 
 

@@ -108,7 +108,11 @@ class EventStream(Response):
         while True:
             await asyncio.sleep(CHECK_TOKEN_EVERY)
             with suppress(*AWAY):
-                if await access.caller(self._request) is None:
+                try:
+                    known = await access.caller(self._request)
+                except Denied:
+                    return
+                if known is None:
                     return
 
 

@@ -18,8 +18,8 @@ GONE = {410: "The link was used already, or is too old."}
 
 async def login(request: Request) -> Response:
     """Turn the one-time code into a session's cookie."""
-    if "prefetch" in request.headers.get("sec-purpose", ""):
-        # A browser that fetches ahead would use the link up before the person follows it.
+    if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
+        # Whoever looks ahead would use the link up before the person follows it.
         raise Denied(503, "not_now", "This link is not for fetching ahead.")
     engine = engine_of(request)
     engine.access.check_guesses(request)
