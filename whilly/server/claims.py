@@ -11,6 +11,7 @@ from whilly.operations.claim_tasks import Drained
 from whilly.operations.finish_attempts import release_attempt
 from whilly.server.engine import Engine
 from whilly.server.errors import Denied
+from whilly.server.holdings import MOST_HELD
 from whilly.server.wakeups import Line
 from whilly.wire.work import ClaimRequest, Release
 
@@ -93,6 +94,11 @@ class Claims:
         self._engine.timings.claim(time.monotonic() - began)
         if found is not None:
             self._engine.ownership.note(found.key, worker)
+            if not self._engine.holdings.take(worker, found.key):
+                self._give_back(found)
+                raise Denied(
+                    429, "holds_too_much", f"This worker holds {MOST_HELD} tasks.", "Finish some.", {"Retry-After": "5"}
+                )
         else:
             self._barren[_line(request)] = seen, began
         return found, seen

@@ -21,6 +21,7 @@ from whilly.operations.renew_leases import Beat, renew_leases
 from whilly.operations.start_attempts import Beginning, start_attempts
 from whilly.operations.sweep_leases import sweep_leases
 from whilly.server.auth import NO_BEARERS, Access, GivenBearers
+from whilly.server.holdings import Holdings
 from whilly.server.identity import ClaimTokens, OwnIdentity
 from whilly.server.live import LiveEvents
 from whilly.server.loops.listener import Listener
@@ -73,6 +74,7 @@ class Engine:
         self.timings = Timings(database)
         self.metrics = Metrics(database, self.timings)
         self.ownership = Ownership(vital)
+        self.holdings = Holdings(timing.lease)
         self.storing = Allowance(STORED_AT_ONCE, STORED_PER_SECOND)
         self.wakeups = Wakeups()
         self.orders = OrdersDesk(vital)

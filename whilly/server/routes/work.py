@@ -61,8 +61,11 @@ async def start(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """A sign of life; the answer says what is wanted of the attempt."""
     key = await _own_attempt(request)
-    engine_of(request).is_here(caller_of(request).name)
-    return answer(await engine_of(request).beats.submit((key, await read(request, Heartbeat))))
+    engine, worker = engine_of(request), caller_of(request).name
+    engine.is_here(worker)
+    told = await engine.beats.submit((key, await read(request, Heartbeat)))
+    engine.holdings.take(worker, key)
+    return answer(told)
 
 
 async def events(request: Request) -> Response:
@@ -91,8 +94,10 @@ async def transcript(request: Request) -> Response:
 
 async def finish(request: Request) -> Response:
     """The evidence of an ended attempt; the answer is the verdict."""
-    key = await _own_attempt(request)
-    return answer(await engine_of(request).finishes.submit((key, await read(request, Report, LARGEST_LOG))))
+    key, engine = await _own_attempt(request), engine_of(request)
+    told = await engine.finishes.submit((key, await read(request, Report, LARGEST_LOG)))
+    engine.holdings.end(caller_of(request).name, key)
+    return answer(told)
 
 
 async def release(request: Request) -> Response:
@@ -100,6 +105,7 @@ async def release(request: Request) -> Response:
     key, engine = await _own_attempt(request), engine_of(request)
     _allow_storing(request, LARGEST, RELEASE_WEIGHT, "releases of ")
     verdict = await release_attempt(engine.database.vital, key, await read(request, Release))
+    engine.holdings.end(caller_of(request).name, key)
     engine.freed(key.plan)
     return answer(verdict)
 
@@ -108,7 +114,7 @@ def _allow_storing(request: Request, largest: int, weight: float = 1, what: str 
     """Raise Denied when this worker has had too much stored lately."""
     announced = request.headers.get("content-length", "")
     size = int(announced) if announced.isdecimal() and len(announced) < 20 else largest
-    if seconds := engine_of(request).storing.take(what + caller_of(request).token, min(size, largest) * weight):
+    if seconds := engine_of(request).storing.take(what + caller_of(request).name, min(size, largest) * weight):
         raise Denied(429, "too_much", "This worker sends more than is stored at once.", "Wait.", retry_after(seconds))
 
 
