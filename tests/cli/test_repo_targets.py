@@ -63,9 +63,11 @@ def test_a_run_works_in_a_copy_and_pushes(
         whilly, tmp_path, {"id": "A", **SHOP}, {"id": "B", "dependencies": ["A"], **SHOP}, repo_targets=[target(hub)]
     )
 
-    answer = whilly(*RUN, "--repo", repository, **environment(hub, folder))
+    check = f"sees=env > {tmp_path}/seen-by-check"
+    answer = whilly(*RUN, "--repo", repository, "--verify-command", check, **environment(hub, folder))
 
     assert answer.code == 0, answer.out + answer.err
+    assert TOKEN not in (tmp_path / "seen-by-check").read_text(encoding="utf-8")
     assert hub.repository().branches() == {"main", "whilly/p/A", "whilly/p/B"}
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
     assert "work in a copy of" in answer.err

@@ -189,6 +189,20 @@ async def test_a_newer_attempt_replaces_the_bundle_and_a_reset_removes_it(server
         assert await connection.fetchval("select count(*) from bundle_parts") == 0
 
 
+async def test_what_a_lost_attempt_sent_of_one_goes_with_the_next_offer(server: Server) -> None:
+    worker = await server.worker()
+    assignment = await claim(worker)
+    await worker.post(path(), json=offer())
+    await worker.post(f"{path()}/parts", json=part(0))
+    await ControlPlane(worker).release(assignment.key, Release("shutdown"))
+    await claim(worker, "2")
+    await worker.post(path(2), json=offer(b"short"))
+
+    async with server.database.connection() as connection:
+        assert await connection.fetchval("select array_agg(epoch) from bundles") == [2]
+        assert await connection.fetchval("select count(*) from bundle_parts") == 0
+
+
 async def test_a_hard_reset_removes_it_too(server: Server) -> None:
     worker = await server.worker()
     assignment = await claim(worker)

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+from pathlib import Path
 
 from whilly.client.control_plane import ControlPlane
 from whilly.client.errors import Unreachable
@@ -13,24 +14,35 @@ _ROUNDS = 3
 """How often parts are sent anew that did not arrive as they were."""
 
 
-async def send_bundle(control_plane: ControlPlane, key: AttemptKey, commit: str, data: bytes, *, within: float) -> None:
-    """Send all of it, going on where it was cut off. Raises ControlPlaneError as ControlPlane does.
+async def send_bundle(control_plane: ControlPlane, key: AttemptKey, commit: str, file: Path, *, within: float) -> None:
+    """Send a file, going on where it was cut off. Raises ControlPlaneError as ControlPlane does.
 
     `within`: for how many seconds each part is sent again while there is no usable answer.
     """
-    digest = await asyncio.to_thread(lambda: hashlib.sha256(data).hexdigest())
-    offer = BundleOffer(commit, len(data), digest)
+    digest = await asyncio.to_thread(_digest, file)
+    offer = BundleOffer(commit, file.stat().st_size, digest)
     for _ in range(_ROUNDS):
         state = await control_plane.offer_bundle(key, offer, within=within)
         if state.whole:
             return
         for number in state.missing:
-            piece = data[number * state.part_bytes : (number + 1) * state.part_bytes]
+            piece = await asyncio.to_thread(_piece, file, number, state.part_bytes)
             part = BundlePart(number, base64.b64encode(piece).decode("ascii"))
             await control_plane.send_bundle_part(key, part, within=within)
     state = await control_plane.offer_bundle(key, offer, within=within)
     if not state.whole:
         raise Unreachable("bundle", "the parts do not arrive as they were sent")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as reading:
+        return hashlib.file_digest(reading, "sha256").hexdigest()
+
+
+def _piece(file: Path, number: int, size: int) -> bytes:
+    with file.open("rb") as reading:
+        reading.seek(number * size)
+        return reading.read(size)
 
 
 async def get_bundle(control_plane: ControlPlane, plan: str, task: str, commit: str) -> bytes | None:

@@ -58,6 +58,8 @@ async def _offer(tx: Transaction, key: AttemptKey, offer: BundleOffer) -> Bundle
         await tx.execute("delete_bundle", *_of(key))
     elif row["sealed"]:
         return BundleState((), PART_BYTES, whole=True)
+    if row["size_bytes"] is None:
+        await tx.execute("delete_abandoned_bundles")
     await tx.execute("announce_bundle", *_of(key), offer.commit, offer.size, digest)
     have = {part["number"] for part in await tx.fetch("numbers_of_bundle_parts", *_of(key))}
     missing = tuple(number for number in range(parts_of(offer.size)) if number not in have)

@@ -16,7 +16,7 @@ from whilly.core.outcome import Outcome
 from whilly.worker.equipment import Equipment
 from whilly.worker.repositories import Ground, as_merged
 from whilly.workspace.attempt import Workspace
-from whilly.workspace.bundle import make_bundle
+from whilly.workspace.bundle import bundle_of
 from whilly.workspace.checkout import clean_checkout
 from whilly.workspace.clone import prepare
 from whilly.workspace.errors import GitFailed, NoSpace, RemoteFailed, RepositoryUnusable, Trouble, WorkspaceFailed
@@ -72,9 +72,13 @@ class Place:
 
     async def _new_ground(self) -> Ground:
         equipment = self._equipment
-        self._ground = await equipment.repositories.ground_for(
-            self._assignment, equipment.workspaces, equipment.control_plane
-        )
+        try:
+            self._ground = await equipment.repositories.ground_for(
+                self._assignment, equipment.workspaces, equipment.control_plane
+            )
+        except RemoteFailed as failure:
+            self._note(f"{failure} Tasks of that repository wait.")
+            raise
         for sentence in self._ground.notes:
             self._note(sentence)
         if self._ground.mirror and equipment.in_place:
@@ -158,9 +162,9 @@ class Place:
         raise AssertionError("the last try ends it")
 
     async def _send(self, head: str) -> None:
-        data = await make_bundle(self._made(), head)
         seconds = self._assignment.lease_seconds
-        await send_bundle(self._equipment.control_plane, self._assignment.key, head, data, within=seconds)
+        async with bundle_of(self._made(), head) as file:
+            await send_bundle(self._equipment.control_plane, self._assignment.key, head, file, within=seconds)
 
     def _tell_about(self, sentence: str) -> None:
         self._note(f"{self._assignment.spec.id}: {sentence}")

@@ -1,6 +1,8 @@
 """Results as git bundles: for a repository that takes no push, and for whoever wants one from the control plane."""
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +29,16 @@ class Header:
     """Where the objects begin, in bytes."""
 
 
-async def make_bundle(workspace: Workspace, commit: str) -> bytes:
-    """A bundle with the commit and all that the original repository lacks. Raises GitFailed, NoSpace."""
+@asynccontextmanager
+async def bundle_of(workspace: Workspace, commit: str) -> AsyncIterator[Path]:
+    """A file with the commit and all that the original repository lacks, while open. Raises GitFailed, NoSpace."""
     git = workspace.users_git()
     ref = f"refs/bundled/{workspace.plan}/{workspace.task}/e{workspace.epoch}"
     await git.run("update-ref", ref, commit)
     path = workspace.home / "result.bundle"
     try:
         await git.run("bundle", "create", "--quiet", str(path), ref, "--not", f"--glob={BRANCHES}/*")
-        return path.read_bytes()
+        yield path
     finally:
         path.unlink(missing_ok=True)
         await git.run("update-ref", "-d", ref)

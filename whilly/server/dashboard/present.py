@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from whilly.core.money import shown
+from whilly.core.names import is_bundled
 from whilly.core.plan import FINISHED, RUNNING, Status
 from whilly.operations.read_board import Board, WaitsForPerson
 from whilly.operations.read_events import StoredEvent
@@ -220,10 +221,18 @@ def _person_card(plan: str, item: WaitsForPerson) -> PersonCard:
         checks=item.checks,
         output=short(failed.output_tail or failed.output_head, LONG) if failed else "",
         summary=short(item.summary, LONG),
-        look=f"git log -p {item.branch}" if item.branch else item.kept_ref and f"git log -p {item.kept_ref}",
+        look=_look(plan, item),
         action=place,
         transcript_url="" if item.epoch is None else f"/api/v1{place}/attempts/{item.epoch}/transcript",
     )
+
+
+def _look(plan: str, item: WaitsForPerson) -> str:
+    """The command that shows what an attempt did; empty when it left nothing."""
+    if item.branch and (item.spec.repo_target_id or is_bundled(item.branch)):
+        return f"whilly task fetch {plan} {item.id}"
+    place = item.branch or item.kept_ref
+    return f"git log -p {place}" if place else ""
 
 
 def _line(event: StoredEvent) -> EventLine:
