@@ -21,7 +21,7 @@ class Wakeups:
     """Who waits for work, and the generation of every plan."""
 
     def __init__(self) -> None:
-        self._parked: dict[Line, dict[asyncio.Future[None], None]] = {}
+        self._parked: dict[Line, dict[asyncio.Future[bool], None]] = {}
         self._generations: defaultdict[str, int] = defaultdict(int)
         self._everywhere = 0
         self.closed = False
@@ -38,24 +38,24 @@ class Wakeups:
         """Park until it is worth asking again (True) or the time is over (False). `seen`: the generation before."""
         if self.closed or self.generation(line[0]) != seen:
             return not self.closed
-        place = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        place: asyncio.Future[bool] = loop.create_future()
         places = self._parked.setdefault(line, {})
         places[place] = None
+        timer = loop.call_later(seconds, _over, place)
         try:
-            async with asyncio.timeout(seconds):
-                await place
-        except TimeoutError:
-            return place.done() and not place.cancelled()
+            roused = await place
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
+            if place.done() and not place.cancelled() and place.result():
                 # Roused and given up in the same moment: the task that it was roused for is somebody else's now.
                 self.pass_on(line)
             raise
         finally:
+            timer.cancel()
             places.pop(place, None)
             if not places and self._parked.get(line) is places:
                 del self._parked[line]
-        return not self.closed
+        return roused and not self.closed
 
     def wake(self, plan: str | None = None) -> None:
         """Something may be claimable in this plan, or in any. Call it after the commit that made it so."""
@@ -89,5 +89,10 @@ class Wakeups:
             if count == 0:
                 return
             if not place.done():
-                place.set_result(None)
+                place.set_result(True)
                 count -= 1
+
+
+def _over(place: "asyncio.Future[bool]") -> None:
+    if not place.done():
+        place.set_result(False)
