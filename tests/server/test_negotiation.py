@@ -1,5 +1,7 @@
 """Servers and workers of different releases."""
 
+from typing import Any
+
 import pytest
 
 from tests.control_plane import Server
@@ -69,3 +71,37 @@ async def test_it_is_refused_before_anything_is_done(server: Server) -> None:
         assert answer.headers[HEADER] == str(VERSION)
     del http.headers[HEADER]
     assert (await http.get("/api/v1/plans/p/tasks/T-1")).json()["status"] == "PENDING"
+
+
+async def test_the_messages_of_the_first_release_are_understood(server: Server) -> None:
+    """As its workers sent them: they may still run when the server is two releases further."""
+    await server.store("p", TaskSpec("T-1", "One"), TaskSpec("T-2", "Two"))
+    http = await server.worker()
+    http.headers[HEADER] = "1"
+    usage = {"cost": 5, "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0}
+
+    async def said(path: str, body: object, status: int = 200) -> Any:
+        answer = await http.post(f"/api/v1/{path}", json=body)
+        assert answer.status_code == status, answer.text
+        return answer.json() if answer.content else None
+
+    claim = {"claim_id": "c-1", "plan": "p", "agents": ["scripted"], "wait_seconds": 20.0}
+    granted = await said("claim", claim)
+    assert {"plan", "project", "spec", "epoch", "claim_id", "lease_seconds", "checks", "agent", "limit"} <= set(granted)
+    attempt = f"plans/p/tasks/T-1/attempts/{granted['epoch']}"
+    await said(
+        f"{attempt}/start", {"agent": "scripted", "agent_version": "1", "model": "", "base_commit": "0" * 40}, 204
+    )
+    beat = await said(f"{attempt}/heartbeat", {"phase": "agent", "last_line": "working", "usage": usage})
+    assert {"lease_seconds", "cancel", "limit"} <= set(beat)
+    event = {"type": "llm.run_started", "payload": {"status": "started"}, "detail": None, "number": 1}
+    await said(f"{attempt}/events", [event], 204)
+    await said(f"{attempt}/transcript", [{"number": 0, "text": "hello"}], 204)
+    report = {"outcome": "completed", "base_commit": "0" * 40, "head_commit": "1" * 40, "checks": [], "usage": usage}
+    report |= {"files_changed": 1, "branch": "whilly/p/T-1"}
+    assert await said(f"{attempt}/finish", report) == {"status": "DONE", "reason": ""}
+
+    granted = await said("claim", claim | {"claim_id": "c-2"})
+    release = {"cause": "shutdown", "usage": usage, "kept_ref": "", "reason": ""}
+    done = await said(f"plans/p/tasks/T-2/attempts/{granted['epoch']}/release", release)
+    assert done["status"] == "PENDING"
