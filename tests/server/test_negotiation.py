@@ -97,7 +97,13 @@ async def test_the_messages_of_the_first_release_are_understood(server: Server) 
     event = {"type": "llm.run_started", "payload": {"status": "started"}, "detail": None, "number": 1}
     await said(f"{attempt}/events", [event], 204)
     await said(f"{attempt}/transcript", [{"number": 0, "text": "hello"}], 204)
-    report = {"outcome": "completed", "base_commit": "0" * 40, "head_commit": "1" * 40, "checks": [], "usage": usage}
+    report: dict[str, Any] = {
+        "outcome": "completed",
+        "base_commit": "0" * 40,
+        "head_commit": "1" * 40,
+        "checks": [],
+        "usage": usage,
+    }
     report |= {"files_changed": 1, "branch": "whilly/p/T-1"}
     assert await said(f"{attempt}/finish", report) == {"status": "DONE", "reason": ""}
 
