@@ -9,6 +9,7 @@ from whilly.core.tokens import SECRET_BYTES, TokenKind, write_token
 from whilly.operations.log_in import issue_login
 from whilly.server import rates
 from whilly.server.rates import Allowance, retry_after
+from whilly.wire.work import ClaimRequest
 
 
 class Clock:
@@ -83,6 +84,22 @@ async def test_wrong_tokens_are_refused_without_a_query_in_the_end(server: Serve
     code = await issue_login(server.database, "ada")
     assert (await server.nobody().get("/login/no-such-code")).status_code == 429
     assert (await server.nobody().get(f"/login/{code}")).status_code == 429
+
+
+async def test_an_attempts_own_token_passes_beside_a_guesser(server: Server) -> None:
+    """Once it was good; and a new one only when the guesser has stopped."""
+    await server.store("p", TaskSpec("T-1", "One"))
+    held = await (await server.control_plane()).claim(ClaimRequest("c", "p", ("scripted",)))
+    assert held is not None
+    own = in_process(server.app, held.claim_token)
+    path = "/api/v1/plans/p/tasks/T-1/attempts/1/heartbeat"
+    assert (await own.post(path, json={"phase": "agent"})).status_code == 200
+    server.engine.access.guesses = Allowance(1, 0.001)
+    for _ in range(3):
+        await in_process(server.app, "garbage").get("/api/v1/plans")
+    assert (await own.post(path, json={"phase": "agent"})).status_code == 200
+    wrong = write_token(TokenKind.CLAIM, bytes(SECRET_BYTES))
+    assert (await in_process(server.app, wrong).post(path, json={"phase": "agent"})).status_code == 429
 
 
 async def test_nobody_is_refused_for_having_no_token(server: Server) -> None:

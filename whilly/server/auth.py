@@ -87,6 +87,7 @@ class Access:
         self._claims = claims
         self._given = bearers.callers()
         self._known: dict[bytes, _Known] = {}
+        self._good_for_attempts: set[bytes] = set()
         self.guesses = Allowance(WRONG_AT_ONCE, WRONG_PER_SECOND)
         self._looking_again: asyncio.Task[None] | None = None
 
@@ -133,8 +134,7 @@ class Access:
         if kind is None:
             return None
         if kind is TokenKind.CLAIM:
-            self.check_guesses(request)
-            return await self._claims.holder(bearer, found) if (found := attempt_of(request)) else None
+            return await self._attempts_holder(bearer, key, request)
         known = self._known.get(key)
         if known is not None:
             known.used = now
@@ -150,6 +150,22 @@ class Access:
         if len(self._known) >= REMEMBERED:
             self._known.clear()
         self._known[key] = _Known(holder, now + BELIEVED_SECONDS, now)
+        return holder
+
+    async def _attempts_holder(self, bearer: str, key: bytes, request: Request) -> Caller | None:
+        """Asked of the database each time, for the token ends with its attempt; but of strangers only so often."""
+        attempt = attempt_of(request)
+        if attempt is None:
+            return None
+        if key not in self._good_for_attempts:
+            self.check_guesses(request)
+        holder = await self._claims.holder(bearer, attempt)
+        if holder is None:
+            self._good_for_attempts.discard(key)
+        else:
+            if len(self._good_for_attempts) >= REMEMBERED:
+                self._good_for_attempts.clear()
+            self._good_for_attempts.add(key)
         return holder
 
     async def _look_again(self) -> None:
