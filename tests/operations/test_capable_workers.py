@@ -143,3 +143,10 @@ async def test_a_drained_worker_gets_no_task_until_it_is_resumed(database: Datab
     assert (await row_of(database, "A"))["epoch"] == 0
     await drain_worker(database, "w1", "ann", draining=False)
     assert await ask(database, session=1) is not None
+
+
+async def test_a_process_that_outlived_its_database_is_admitted_anew(database: Database) -> None:
+    await admit_worker(database, "w1", told())
+    async with database.connection() as connection:
+        await connection.execute("delete from workers")
+    assert (await admit_worker(database, "w1", told(session=7))).session == 1

@@ -32,7 +32,7 @@ async def _admit(tx: Transaction, worker: str, presence: Presence, plan: str | N
     (row,) = await tx.fetch("lock_worker", worker) or (None,)
     session = row["session"] if row else 0
     same = row is not None and row["incarnation"] == presence.incarnation
-    if presence.session and not same:
+    if 0 < presence.session <= session and not same:
         raise Superseded(worker)
     if row is not None and not same:
         _refuse_second(row, presence)

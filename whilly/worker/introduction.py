@@ -74,7 +74,9 @@ class Introduction:
             self._news.clear()
             if self.session:
                 try:
-                    await self._equipment.control_plane.introduce(await self._presence(), within=NEWS_APART)
+                    told = await self._presence()
+                    # Another session than before: the database was restored, and knows this process no more.
+                    self.session = (await self._equipment.control_plane.introduce(told, within=NEWS_APART)).session
                 except Rejected as refusal:
                     if refusal.kind == "superseded":
                         superseded(str(refusal))

@@ -75,7 +75,15 @@ ROUTES = (
     Route("POST", "/api/v1/presence", present, WORKERS, body=Presence, gives=Admission, minds_plan=True),
     Route("POST", "/api/v1/presence/end", farewell, WORKERS, body=Farewell, minds_plan=True),
     Route(
-        "POST", "/api/v1/orders", orders, WORKERS, body=OrdersRequest, gives=Orders, or_nothing=True, minds_plan=True
+        "POST",
+        "/api/v1/orders",
+        orders,
+        WORKERS,
+        body=OrdersRequest,
+        gives=Orders,
+        or_nothing=True,
+        minds_plan=True,
+        vital=True,
     ),
     Route("POST", "/api/v1/workers/{worker}/drain", drain, PEOPLE),
     Route("POST", "/api/v1/workers/{worker}/resume", resume, PEOPLE),
