@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import httpx2
 import pytest
 
+from tests.access_matrix import grounds
 from tests.control_plane import Server, running_server
 from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.core.plan import Status, TaskSpec
+from whilly.server.app import ROUTES
 from whilly.store import database as database_module
 from whilly.store.database import Database
 from whilly.wire.work import ClaimRequest, Heartbeat
@@ -41,6 +44,35 @@ async def test_heartbeats_and_reports_pass_behind_two_hundred_slow_reads(small: 
     for read in reads:
         read.cancel()
     await asyncio.gather(*reads, return_exceptions=True)
+
+
+BODIES = {
+    "start": {"agent": "scripted"},
+    "heartbeat": {"phase": "agent"},
+    "release": {"cause": "shutdown"},
+    "finish": {"outcome": "released"},
+    "orders": {"session": 1},
+}
+
+
+async def test_what_the_table_calls_vital_passes_when_every_other_connection_is_taken(small: Server) -> None:
+    place = await grounds(small)
+    answered = {}
+    clients = {"worker": await small.worker("worker-a"), "operator": await small.operator(), "nobody": small.nobody()}
+    async with AsyncExitStack() as taken:
+        for _ in range(4):
+            await taken.enter_async_context(small.database.connection())
+        for route in ROUTES:
+            if not route.vital and (route.method, route.path) != ("GET", "/api/v1/plans"):
+                continue
+            kinds = {kind.value for kind in route.allowed} if route.allowed else {"nobody"}
+            (client, *_) = [http for kind, http in clients.items() if kind in kinds]
+            body = BODIES.get(route.path.rpartition("/")[2])
+            answer = await client.request(route.method, place.address(route), json=body)
+            answered[route.path] = answer.status_code
+    assert answered.pop("/api/v1/plans") == 503
+    assert set(answered.values()) <= {200, 204, 409}, answered
+    assert len(answered) == len([route for route in ROUTES if route.vital])
 
 
 async def _slow(database: Database) -> None:
