@@ -4,11 +4,12 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from bench.drain import drain
 from bench.fill import fill_log
-from bench.plans import layered
+from bench.plans import layered, name_of
 from bench.postgres import Postgres, postgres
 from bench.series import Series, in_turn
 from bench.sizes import Sizes
@@ -28,8 +29,10 @@ BYTES_PER_EVENT = 700
 
 READS = 200
 PAGE = 500
+TURNS = 5
 
 Rates = dict[str, float]
+Thing = Callable[[Database], Awaitable[object]]
 
 
 async def measure(sizes: Sizes) -> Table:
@@ -43,12 +46,13 @@ async def measure(sizes: Sizes) -> Table:
         await fill_log(full, events)
         filled = time.perf_counter() - began
         found: dict[str, list[Rates]] = {"empty": [], "full": []}
-        logs = [("empty", empty), ("full", full)]
+        logs = {"empty": empty, "full": full}
         for number_of_round in range(-1, sizes.rounds):
-            for name, database in in_turn(logs, number_of_round):
-                rates = await _round(server, database, f"round-{number_of_round}", sizes.backlog)
-                # The first after the fill reads from the disk and is not counted.
-                found[name] += [rates] if number_of_round >= 0 else []
+            rates = await _round(server, logs, number_of_round, sizes.backlog)
+            # The first after the fill reads from the disk and is not counted.
+            if number_of_round >= 0:
+                for name, each in rates.items():
+                    found[name].append(each)
     figures = []
     for what in found["full"][0]:
         ours, theirs = (Series(tuple(rates[what] for rates in found[name])) for name in ("full", "empty"))
@@ -64,40 +68,52 @@ async def measure(sizes: Sizes) -> Table:
     )
 
 
-async def _round(server: Postgres, database: Database, plan: str, tasks: int) -> Rates:
-    await import_plan(database, layered(plan, tasks))
-    drained = await drain(server, database, plan, tasks)
-    rates = {"tasks/s, claimed, started and finished": drained.rate}
-    end = await end_of_log(database)
-    reads: dict[str, Callable[[], Awaitable[object]]] = {
-        "pages/s of 500 events at the end of the log": lambda: events_after(database, end - PAGE, None, PAGE),
-        "pages/s of 500 events of one plan": lambda: events_after(database, end - 2 * tasks, plan, PAGE),
-        "looks/s whether there are new events": lambda: events_after(database, end, None, PAGE),
-        "looks/s at one task with its attempts": lambda: task_detail(database, plan, layered(plan, 1).tasks[0].id),
+async def _round(server: Postgres, logs: dict[str, Database], number_of_round: int, tasks: int) -> dict[str, Rates]:
+    """Each thing on both logs, one right after the other, so that a slow moment of the machine meets both."""
+    plan = f"round-{number_of_round}"
+    rates: dict[str, Rates] = {name: {} for name in logs}
+    things: dict[str, tuple[int, Thing]] = {
+        "pages/s of 500 events at the end of the log": (READS, _last_page),
+        "pages/s of 500 events of one plan": (READS, partial(_page_of_plan, plan=plan, tasks=tasks)),
+        "looks/s whether there are new events": (READS, _look),
+        "looks/s at one task with its attempts": (READS, partial(task_detail, plan=plan, task=name_of(0))),
+        "overviews/s of a plan": (max(READS // 20, 1), partial(plan_overview, plan=plan)),
+        "thousands/s of events written and placed": (max(READS // 20, 1), _sequence),
     }
-    for what, read in reads.items():
-        began = time.perf_counter()
-        for _ in range(READS):
-            await read()
-        rates[what] = READS / (time.perf_counter() - began)
-    began = time.perf_counter()
-    for _ in range(max(READS // 20, 1)):
-        await plan_overview(database, plan)
-    rates["overviews/s of a plan"] = max(READS // 20, 1) / (time.perf_counter() - began)
-    rates["events/s that get their places"] = await _sequenced(database)
-    await reset_plan(database, plan, hard=True)
+    for name, database in in_turn([*logs.items()], number_of_round):
+        await import_plan(database, layered(plan, tasks))
+        drained = await drain(server, database, plan, tasks)
+        rates[name]["tasks/s, claimed, started and finished"] = drained.rate
+    for what, (times, thing) in things.items():
+        took = dict.fromkeys(logs, 0.0)
+        for turn in range(TURNS):
+            for name, database in in_turn([*logs.items()], turn):
+                began = time.perf_counter()
+                for _ in range(max(times // TURNS, 1)):
+                    await thing(database)
+                took[name] += time.perf_counter() - began
+        for name, seconds in took.items():
+            rates[name][what] = max(times // TURNS, 1) * TURNS / seconds
+    for database in logs.values():
+        await reset_plan(database, plan, hard=True)
     return rates
 
 
-async def _sequenced(database: Database) -> float:
-    async def write() -> None:
-        async with database.transaction() as tx:
-            for number in range(2_000):
-                tx.tell("sequence", None, "bench.told", {"number": number})
+async def _last_page(database: Database) -> None:
+    await events_after(database, await end_of_log(database) - PAGE, None, PAGE)
 
-    await write()
-    began = time.perf_counter()
-    count = 0
-    while found := await sequence_events(database):
-        count += found
-    return count / (time.perf_counter() - began)
+
+async def _page_of_plan(database: Database, plan: str, tasks: int) -> None:
+    await events_after(database, await end_of_log(database) - 2 * tasks, plan, PAGE)
+
+
+async def _look(database: Database) -> None:
+    await events_after(database, await end_of_log(database), None, PAGE)
+
+
+async def _sequence(database: Database) -> None:
+    async with database.transaction() as tx:
+        for number in range(1_000):
+            tx.tell("sequence", None, "bench.told", {"number": number})
+    while await sequence_events(database):
+        pass
