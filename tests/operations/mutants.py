@@ -4,14 +4,23 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from tests.operations import test_budgets as budgets
 from tests.operations import test_claim_tasks as claims
+from tests.operations import test_count_events as counts
 from tests.operations import test_finish_attempts as finishes
 from tests.operations import test_leases as leases
 from tests.operations import test_log as logs
 from tests.operations import test_same_moment as moments
 from tests.operations import test_steering as steering
 from whilly.core import budget, lifecycle, verdict
-from whilly.operations import claim_tasks, finish_attempts, release_dependants, set_budget, start_attempts
+from whilly.operations import (
+    claim_tasks,
+    finish_attempts,
+    release_dependants,
+    set_budget,
+    start_attempts,
+    tell_of_spending,
+)
 from whilly.store.database import Database
 
 
@@ -184,6 +193,57 @@ MONEY = {
         'await tx.execute("lock_unfinished_tasks", plan)',
         "pass",
         moments.test_a_first_budget_waits_for_a_claim_that_has_its_task,
+    ),
+    "a crossing that is told with every bill": Mutant(
+        tell_of_spending.tell_of_settlement,
+        '- reached(row["budget_micros"], row["spent_before"])',
+        "",
+        budgets.test_many_workers_that_cross_at_once_cross_once,
+    ),
+    "bills that are compared without the lock": Mutant(
+        "settle_budgets", "for update of p", "", budgets.test_many_workers_that_cross_at_once_cross_once
+    ),
+    "a day that begins with yesterday's bills": Mutant(
+        "settle_budgets",
+        "greatest(b.spent_today_micros + b.cost, 0)",
+        "greatest(b.day_spent_micros + b.cost, 0)",
+        budgets.test_a_day_has_its_own_budget,
+    ),
+    "a plan that asks although a person paused it": Mutant(
+        "ask_about_budget",
+        "and p.paused_reason is null",
+        "",
+        budgets.test_a_persons_pause_stays_theirs,
+    ),
+    "a finished plan that asks": Mutant(
+        "ask_about_budget",
+        "'PENDING', 'CLAIMED', 'IN_PROGRESS'",
+        "'PENDING', 'CLAIMED', 'IN_PROGRESS', 'DONE'",
+        budgets.test_a_finished_plan_asks_nothing,
+    ),
+    "a plan that goes on without money": Mutant(
+        set_budget.book_budgets,
+        "EXCEEDED_PCT not in _shares(now) and",
+        "",
+        budgets.test_a_plan_without_money_asks_and_goes_on_when_it_is_raised,
+    ),
+    "a pause that outlives its answer": Mutant(
+        set_budget.book_budgets,
+        'await tx.fetch("answer_about_budget", plan)',
+        "False",
+        budgets.test_a_plan_without_money_asks_and_goes_on_when_it_is_raised,
+    ),
+    "an attempt that is blocked by the plan's budget": Mutant(
+        verdict._follow,
+        "if _spent_up(task, budget):\n                return Blocked(reason, outcome=outcome)",
+        "if True:\n                return Blocked(reason, outcome=outcome)",
+        budgets.test_an_attempt_that_the_plans_budget_stopped_goes_on_from_its_work,
+    ),
+    "events that are counted by two": Mutant(
+        "take_uncounted_events",
+        "for update skip locked",
+        "",
+        counts.test_events_are_counted_once_by_many,
     ),
 }
 

@@ -269,7 +269,8 @@ async def test_a_day_has_its_own_budget(database: Database) -> None:
     assert (await plan_summary(database, "p")).spent_today == 0
     await costs(database, "0.90")
     assert await count(database, "plan.daily_budget_warning") == 2
-    assert (await plan_summary(database, "p")).spent == from_usd("1.95")
+    summary = await plan_summary(database, "p")
+    assert (summary.spent, summary.spent_today) == (from_usd("1.95"), from_usd("0.90"))
 
 
 async def test_a_daily_budget_set_while_it_runs_counts_what_is_reserved(database: Database) -> None:
