@@ -52,7 +52,7 @@ ATTEMPTS = {
 CLAIMS = {
     "a task that is kept by a client who left": Mutant(
         Claims._wait,
-        "self._give_back(found)",
+        "self._give_back(found, worker)",
         "pass",
         work_tests.test_a_task_whose_client_leaves_while_it_is_handed_out_goes_back,
     ),

@@ -1,13 +1,18 @@
 """What each caller may have, and that nobody can have more by asking often."""
 
-import pytest
+import asyncio
 
-from tests.control_plane import Server
+import pytest
+from starlette.types import Message
+
+from tests.builders import told
+from tests.control_plane import Server, eventually
 from whilly.client.connect import in_process
 from whilly.core.plan import TaskSpec
 from whilly.core.tokens import SECRET_BYTES, TokenKind, write_token
 from whilly.operations.log_in import issue_login
 from whilly.server import rates
+from whilly.server.claims import Claims
 from whilly.server.rates import Allowance, retry_after
 from whilly.wire.work import ClaimRequest
 
@@ -84,6 +89,32 @@ async def test_wrong_tokens_are_refused_without_a_query_in_the_end(server: Serve
     code = await issue_login(server.database, "ada")
     assert (await server.nobody().get("/login/no-such-code")).status_code == 429
     assert (await server.nobody().get(f"/login/{code}")).status_code == 429
+
+
+async def test_a_worker_that_asks_and_goes_away_has_to_wait_in_the_end(server: Server) -> None:
+    await server.store("p", TaskSpec("T-1", "One"))
+    server.engine.storing = Allowance(100_000, 1)
+    http, ask = await server.worker(), ClaimRequest("c", "p", ("scripted",))
+    claims: Claims = server.app.state.claims
+    for times in (1, 2):
+        leaving = asyncio.create_task(claims.claim("w-1", ask, _never))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+
+        async def given_back(times: int = times) -> bool:
+            return (await told(server.database)).count("RELEASE") == times
+
+        await eventually(given_back)
+    refused = await http.post("/api/v1/claim", json={"claim_id": "d", "plan": "p", "agents": ["scripted"]})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+    assert await (await server.control_plane("w-2")).claim(ask) is not None
+
+
+async def _never() -> Message:
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
 async def test_an_attempts_own_token_passes_beside_a_guesser(server: Server) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from functools import partial
 
 from starlette.types import Receive
 
@@ -16,6 +17,10 @@ from whilly.server.wakeups import Line
 from whilly.wire.work import ClaimRequest, Release
 
 UNDELIVERED = Release("undelivered")
+UNDELIVERED_WEIGHT = 50_000
+"""Bytes that count as stored for it: a worker that asks and goes away, again and again, would fill the log."""
+
+_UNDELIVERED_TO = "undelivered to "
 
 BARREN_SECONDS = 2.0
 """For how long it is believed that there is nothing for those who can do the same, as long as nobody says otherwise: a
@@ -34,6 +39,9 @@ class Claims:
         """A task, or None after `wait_seconds`, or as soon as the client is gone (`receive` says so)."""
         if self._engine.wakeups.closed:
             raise Denied(503, "stopping", "This server is about to stop.", "Ask again.", {"Retry-After": "1"})
+        if self._engine.storing.used_up(_UNDELIVERED_TO + worker):
+            detail = "Too many tasks could not be delivered to this worker."
+            raise Denied(429, "too_much", detail, "Wait for the answers.", {"Retry-After": "5"})
         # Asked this way round, so that NaN is no wait at all rather than one without end.
         seconds = min(request.wait_seconds, self._engine.timing.longest_wait) if request.wait_seconds > 0 else 0
         known = self._known_barren(request) if seconds else None
@@ -75,7 +83,7 @@ class Claims:
             if found is not None:
                 self._engine.wakeups.pass_on(line)
                 if gone.done():
-                    self._give_back(found)
+                    self._give_back(found, worker)
                     return None
                 return found
 
@@ -89,13 +97,13 @@ class Claims:
         except Drained:
             return None, seen
         except asyncio.CancelledError:
-            asked.add_done_callback(self._nobody_waits)
+            asked.add_done_callback(partial(self._nobody_waits, worker))
             raise
         self._engine.timings.claim(time.monotonic() - began)
         if found is not None:
             self._engine.ownership.note(found.key, worker)
             if not self._engine.holdings.take(worker, found.key):
-                self._give_back(found)
+                self._give_back(found, worker)
                 raise Denied(
                     429, "holds_too_much", f"This worker holds {MOST_HELD} tasks.", "Finish some.", {"Retry-After": "5"}
                 )
@@ -111,11 +119,13 @@ class Claims:
         self._barren[_line(request)] = seen, at
         return seen
 
-    def _nobody_waits(self, asked: "asyncio.Future[Assignment | None]") -> None:
+    def _nobody_waits(self, worker: str, asked: "asyncio.Future[Assignment | None]") -> None:
         if not asked.cancelled() and asked.exception() is None and (found := asked.result()) is not None:
-            self._give_back(found)
+            self._give_back(found, worker)
 
-    def _give_back(self, found: Assignment) -> None:
+    def _give_back(self, found: Assignment, worker: str) -> None:
+        self._engine.storing.take(_UNDELIVERED_TO + worker, UNDELIVERED_WEIGHT)
+
         async def release() -> None:
             await release_attempt(self._engine.database.vital, found.key, UNDELIVERED)
             self._engine.freed(found.plan)
