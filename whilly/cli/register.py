@@ -89,6 +89,9 @@ def connect(
         kept = _credential(_join(settings, address, bootstrap_token, plan, hostname))
         store.keep(address, plan, kept)
         _say(f"Registered as worker {kept.worker} for {_scope(kept.plan or None)}; its token is kept in {store.place}.")
+        from whilly.cli.hidden_arguments import begin_again_without
+
+        begin_again_without("--bootstrap-token", flags=("--again",))
     elif kept.half_over(datetime.now(UTC)):
         kept = _renewed(address, kept)
         store.keep(address, plan, kept)

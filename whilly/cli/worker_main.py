@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import typer
 
 from whilly import __version__
+from whilly.cli.hidden_arguments import begin_again_without
 from whilly.core.errors import BadSetting, WhillyError
 from whilly.settings import Settings, tags_in
 
@@ -44,7 +45,9 @@ def work(
     token: Annotated[
         str,
         typer.Option(
-            metavar="TOKEN", help="The token itself; others can see it in the process list.", show_default=False
+            metavar="TOKEN",
+            help="The token itself; others may see it in the process list.",
+            show_default=False,
         ),
     ] = "",
     plan: Annotated[
@@ -267,6 +270,7 @@ def main() -> None:
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="replace")
     try:
+        begin_again_without("--token", value_in_file="--token-file")
         app()
     except WhillyError as problem:
         from whilly.core.terminal import clean
