@@ -16,7 +16,7 @@ from whilly.core.outcome import Outcome
 from whilly.core.plan import TaskSpec
 from whilly.core.tokens import TokenKind
 from whilly.operations.issue_token import issue_token
-from whilly.server.limits import Crowd, Limits, networks, source_of
+from whilly.server.limits import Crowd, Limits, networks, source_of, that_fit
 from whilly.server.serve import serving
 from whilly.wire.work import ClaimRequest
 
@@ -249,6 +249,21 @@ def test_what_counts_as_one_address() -> None:
     assert source_of("2001:db8:1:2::1") == source_of("2001:db8:1:2:ffff::9") != source_of("2001:db8:1:3::1")
     assert source_of("fe80::1%eth0") == source_of("fe80::2")
     assert source_of("local") == "local"
+
+
+@pytest.mark.parametrize(
+    ("may", "most", "then", "connections"),
+    [(1_024, 1_048_576, 5_200, 5_000), (256, 1_024, 1_024, 824), (6_000, 6_000, 6_000, 5_000), (100, 100, 100, 1)],
+)
+def test_there_are_no_more_connections_than_open_files(
+    monkeypatch: pytest.MonkeyPatch, may: int, most: int, then: int, connections: int
+) -> None:
+    resource = pytest.importorskip("resource")
+    now = [(may, most)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: now[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.append(wanted))
+    assert that_fit(Limits()).connections == connections
+    assert now[-1] == (then, most)
 
 
 def test_a_proxy_may_come_as_often_as_it_likes() -> None:

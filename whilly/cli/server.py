@@ -105,6 +105,7 @@ async def _serve(settings: Settings, wanted: Wanted, listening: "socket.socket")
     from whilly.operations.log_in import issue_login
     from whilly.server.app import create_app
     from whilly.server.environment import CONNECTIONS, PATIENCE, VITAL, given_bearers
+    from whilly.server.limits import LIMITS, that_fit
     from whilly.server.serve import serving
     from whilly.worker.stop import Stop, stop_on_signals
 
@@ -122,7 +123,14 @@ async def _serve(settings: Settings, wanted: Wanted, listening: "socket.socket")
             at_once = asyncio.create_task(_end_at_once(stop))
             async with (
                 app.router.lifespan_context(app),
-                serving(app, host=wanted.host, listening=listening, tls=wanted.tls, proxies=wanted.proxies) as address,
+                serving(
+                    app,
+                    host=wanted.host,
+                    listening=listening,
+                    tls=wanted.tls,
+                    proxies=wanted.proxies,
+                    limits=that_fit(LIMITS),
+                ) as address,
             ):
                 address = _address_for_people(settings, wanted, address)
                 link = f"{address}/login/{await issue_login(database, who())}"

@@ -3,7 +3,7 @@
 import ipaddress
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whilly.core.errors import BadSetting
 from whilly.wire.work import Problem
@@ -29,6 +29,24 @@ class Limits:
 
 
 LIMITS = Limits()
+
+OTHER_FILES = 200
+"""What a server has open besides the connections of its clients: the database's, files, what libraries use."""
+
+
+def that_fit(limits: Limits) -> Limits:
+    """As many connections as this process may have, after it has asked the system for enough."""
+    try:
+        import resource
+    except ImportError:
+        return limits
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections + OTHER_FILES
+    if allowed == resource.RLIM_INFINITY or allowed >= wanted:
+        return limits
+    allowed = wanted if most == resource.RLIM_INFINITY else max(allowed, min(wanted, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    return replace(limits, connections=max(1, min(limits.connections, allowed - OTHER_FILES)))
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
