@@ -9,7 +9,7 @@ from whilly.store.database import Database
 from whilly.store.transaction import Transaction
 from whilly.wire.work import AttemptEvent, TranscriptChunk
 
-WORKER_MAY_TELL = ("llm.", "pipeline.stage.", "verification.", "workspace.", "ci.", "repair.", "agent.")
+WORKER_MAY_TELL = ("llm.", "pipeline.stage.", "verification.", "workspace.", "ci.", "agent.")
 """Prefixes of the event types that a worker may write; all others are the control plane's own."""
 
 
