@@ -126,6 +126,28 @@ async def test_a_target_can_stand_for_a_folder_of_this_machine(hub: Forge, datab
         assert hub.requests == []
 
 
+async def test_a_result_that_is_on_another_machine_only_burns_no_attempts(
+    hub: Forge, database: Database, tmp_path: Path
+) -> None:
+    local = new_repository(tmp_path / "mine")
+    tasks = plan(hub, a_task("A", repo_target_id="shop"), a_task("B", ("A",), repo_target_id="shop"))
+    async with workshop(database, tmp_path, {"*": WRITE}) as shop:
+        await shop.room.submit(tasks)
+        here = Repositories(local={"shop": local.path})
+        async with shop.working(max_tasks=1, repositories=here) as (_, worker):
+            await worker
+        other = new_repository(tmp_path / "other")
+        for elsewhere in (known(hub), Repositories(local={"shop": other.path})):
+            async with shop.working(max_tasks=1, repositories=elsewhere) as (_, worker):
+                await worker
+            outcome, reason = (await attempts(shop, "B"))[-1]
+            assert outcome == "repository_unavailable"
+            assert "push whilly/p/A there from where it was made" in reason
+            assert (await shop.room.task("B"))["attempts"] == 0
+            async with database.connection() as connection:
+                await connection.execute("update tasks set parked_until = null")
+
+
 async def test_wrong_credentials_use_up_no_attempts_and_are_tried_seldom(
     hub: Forge, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

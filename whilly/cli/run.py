@@ -133,7 +133,8 @@ async def _run(settings: Settings, wanted: Wanted) -> int:
             await look_at_those_elsewhere(repositories, targets, folder / "workspaces")
             for sentence in said:
                 typer.echo(sentence, err=True)
-            return await _work(settings, wanted, database, worker, folder, runners, repositories)
+            elsewhere = any(target.id not in repositories.local for target in targets.declared)
+            return await _work(settings, wanted, database, worker, folder, runners, repositories, elsewhere)
 
 
 def _runners(settings: Settings, wanted: Wanted, named: list[str]) -> "Mapping[str, AgentRunner]":
@@ -161,6 +162,7 @@ async def _work(
     folder: Path,
     runners: "Mapping[str, AgentRunner]",
     repositories: "Repositories",
+    elsewhere: bool,
 ) -> int:
     import platform
 
@@ -214,6 +216,7 @@ async def _work(
         missing=worked.missing,
         default_agent=wanted.agent,
         unusable=worked.unusable,
+        elsewhere=elsewhere,
         spent_all=allowance.sentence if allowance.exhausted else "",
     )
     await view.conclude(end, worked, seconds=time.monotonic() - began)

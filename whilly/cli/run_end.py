@@ -30,12 +30,14 @@ def judge_run(
     missing: Collection[str] = (),
     default_agent: str = "",
     unusable: str = "",
+    elsewhere: bool = False,
     spent_all: str = "",
 ) -> RunEnd:
     """Decide how a run ended. `again` is the command that began it.
 
     `missing` are agents whose programs are not here; why, was said when that was found out. `progress` is as a worker
     without them sees it. `unusable` says why the repository could not be worked in; it is empty when it could.
+    `elsewhere`: results may be in other repositories than the one of `--repo`.
     `spent_all` says how much this run has spent, if that is all that it may.
     """
     show = f"whilly plan show {plan}"
@@ -89,7 +91,7 @@ def judge_run(
     return RunEnd(
         ALL_DONE,
         f"All done: {progress.done} done, {progress.skipped} skipped.",
-        f"git log --graph --branches='whilly/{plan}/*'",
+        show if elsewhere else f"git log --graph --branches='whilly/{plan}/*'",
     )
 
 

@@ -10,16 +10,16 @@ from whilly.client.control_plane import ControlPlane
 from whilly.client.errors import ControlPlaneError
 from whilly.core.assignment import Assignment, Prerequisite
 from whilly.core.git_address import READS_ONLY, BadAddress, GitAddress, address_of
-from whilly.core.names import is_bundled
+from whilly.core.names import branch_of, is_bundled
 from whilly.core.plan import RepoTarget
 from whilly.workspace.access import GitAccess
 from whilly.workspace.bundle import refer, take_bundle
-from whilly.workspace.errors import RemoteFailed, RepositoryUnusable, Trouble, WorkspaceFailed
+from whilly.workspace.errors import RemoteFailed, RepositoryUnusable, Trouble
 from whilly.workspace.gitcmd import Git
 from whilly.workspace.mirror import Mirror, Wanted
 from whilly.workspace.mirror_folder import remove_unused
 from whilly.workspace.remote import Remote
-from whilly.workspace.source import Source, look_at
+from whilly.workspace.source import Source, committed_at, look_at
 
 WAITS = (30, 60, 120, 300, 600)
 """Seconds before a repository that failed is tried again, by how often it has failed in a row."""
@@ -76,10 +76,12 @@ class Repositories:
                 "name one with `whilly run --repo`, or give the plan's tasks a repo_target_id."
             )
         source = Source(path)
-        bundled = [each for each in here if is_bundled(each.branch)]
-        if bundled:
+        if here and (target_id or any(is_bundled(each.branch) for each in here)):
+            # Made on another machine, perhaps.
             git = (await look_at(source)).git()
-            await _bring(git, workspaces, str(path), bundled, assignment.plan, control_plane)
+            found = await committed_at(git, [each.commit for each in here])
+            missing = [each for each in here if found[each.commit] is None]
+            await _bring(git, workspaces, str(path), missing, assignment.plan, control_plane)
         return Ground(source, tuple(here), notes)
 
     async def look(self, target: RepoTarget, workspaces: Path) -> None:
@@ -195,11 +197,15 @@ async def _bring(
         try:
             data = await get_bundle(control_plane, plan, each.task, each.commit)
         except ControlPlaneError as failure:
-            raise WorkspaceFailed(f"The result of {each.task} could not be had: {failure}") from failure
+            raise RemoteFailed(
+                f"The result of {each.task} could not be had: {failure}", Trouble.UNREACHABLE, retry_seconds=WAITS[0]
+            ) from failure
         if data is None:
-            raise WorkspaceFailed(
+            raise RemoteFailed(
                 f"The result of {each.task}, commit {each.commit}, is neither in {place} nor kept by the control "
-                f"plane; have it made again with `whilly task retry {plan} {each.task}`."
+                f"plane; push {branch_of(plan, each.task)} there from where it was made.",
+                Trouble.UNKNOWN,
+                retry_seconds=WAITS[-1],
             )
         await take_bundle(git, data, each.commit, place)
         await refer(git, locks, f"refs/whilly/{plan}/{each.task}/bundle", each.commit)
