@@ -95,7 +95,7 @@ async def test_it_drains(database: Database, callers: Callers) -> None:
             running.signal(signal.SIGTERM)
             await running.until("Stopping")
             assert (await poll).status_code == 204
-            assert [line async for line in lines if line.startswith("event")] == []
+            assert [line async for line in lines if line == "event: error"] == []
             writer.write(body[5:])
             assert b" 200 " in await reader.readuntil(b"\r\n")
             writer.transport.abort()
@@ -281,7 +281,7 @@ async def test_another_server_can_run_the_application(database: Database, caller
             lines = stream.aiter_lines()
             await anext(lines)
             running.signal(signal.SIGTERM)
-            assert [line async for line in lines if line.startswith("event")] == []
+            assert [line async for line in lines if line == "event: error"] == []
         await running.ended(10)
 
 

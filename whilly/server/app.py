@@ -70,7 +70,7 @@ ROUTES: tuple[Route, ...] = (
 )
 """Every way in, each with who may take it."""
 
-CLOSING_SECONDS = 3.0
+CLOSING_SECONDS = 2.0
 """How long the last things may take: together with the requests' own time it stays below ten seconds."""
 
 
@@ -166,4 +166,4 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
         await asyncio.wait(last, timeout=CLOSING_SECONDS)
         for task in (*last, *loops):
             task.cancel()
-        await asyncio.wait((*last, *loops), timeout=1)
+        await asyncio.wait((*last, *loops), timeout=CLOSING_SECONDS / 4)

@@ -65,7 +65,7 @@ COMMAND_SECONDS = 60.0
 VITAL_COMMAND_SECONDS = 10.0
 """How long a statement may take; a lease has to be renewed long before it ends."""
 
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 1.5
 """How long connections that are in use may go on when the database is closed."""
 
 RETRIES = 5
@@ -135,13 +135,8 @@ class Database:
 
     async def close(self) -> None:
         """Give all connections back; those that are still in use after CLOSE_SECONDS are cut."""
-        if self._vital is not None:
-            await self._vital.close()
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._pool.close()
-        except TimeoutError:
-            self._pool.terminate()
+        pools = [self._pool] if self._vital is None else [self._pool, self._vital._pool]
+        await asyncio.gather(*map(_close, pools))
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
@@ -205,6 +200,14 @@ class Database:
                     raise
                 log.info("a transaction lost a race and is tried again: %s", lost_race)
         raise AssertionError("unreachable")
+
+
+async def _close(pool: Any) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await pool.close()
+    except TimeoutError:
+        pool.terminate()
 
 
 async def _leave_as_it_is(_connection: object) -> None:
