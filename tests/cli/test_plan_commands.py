@@ -226,6 +226,9 @@ def test_a_budget_per_day_is_set(whilly: Whilly, tmp_path: Path) -> None:
     whilly("plan", "import", write_plan(tmp_path, {"id": "A"}, budget_usd_per_day=2.5))
 
     assert whilly("budget", "set", "p", "3", "--per-day").out == "Plan p may spend $3.00 per day.\n"
+    assert "$0.00, $0.00 of $3.00 today" in whilly("plan", "list").out
+    (listed,) = whilly("plan", "list", "--json").json
+    assert (listed["daily_budget_usd"], listed["spent_today_usd"]) == ("3", "0")
     assert '"budget_usd_per_day": 3' in whilly("plan", "export", "p").out
     assert whilly("budget", "set", "p", "none", "--per-day").out == "Plan p may spend what it likes per day.\n"
     assert "per_day" not in whilly("plan", "export", "p").out

@@ -26,5 +26,8 @@ def _row(plan: "PlanSummary") -> tuple[str, ...]:
     running = plan.counts.get(Status.CLAIMED, 0) + plan.counts.get(Status.IN_PROGRESS, 0)
     person = sum(plan.counts.get(status, 0) for status in (Status.HUMAN_LOOP, Status.BLOCKED, Status.FAILED))
     spent = shown(plan.spent) + (f" of {shown(plan.budget)}" if plan.budget is not None else "")
-    name = one_line(plan.project, 60) + (" (paused)" if plan.paused is not None else "")
+    if plan.daily_budget is not None:
+        spent += f", {shown(plan.spent_today)} of {shown(plan.daily_budget)} today"
+    paused = " (asks about its budget)" if plan.asks_about_budget else " (paused)" if plan.paused is not None else ""
+    name = one_line(plan.project, 60) + paused
     return (plan.id, str(plan.tasks), str(plan.counts.get(Status.DONE, 0)), str(running), str(person), spent, name)
