@@ -67,6 +67,18 @@ async def test_a_limit_that_is_lowered_counts_at_once() -> None:
     assert halt.cause is Cause.OVER_BUDGET
 
 
+async def test_once_the_agent_has_ended_no_limit_stops_its_checks() -> None:
+    meter, halt = metered(from_usd("0.50"), Purse())
+    await meter.used(Usage(from_usd("0.50")))
+    assert halt.is_set()
+    meter.close()
+    halt.forgive_money()
+    meter.limited(from_usd("0.10"))
+    assert not halt.is_set()
+    halt.because(Cause.LEASE_LOST, "Another one has it.")
+    assert halt.cause is Cause.LEASE_LOST
+
+
 @pytest.mark.parametrize("cost", [None, 0])
 async def test_what_costs_nothing_as_far_as_is_known_never_reaches_a_limit(cost: Micros | None) -> None:
     meter, halt = metered(0, Purse())
