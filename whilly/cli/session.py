@@ -25,11 +25,21 @@ def with_database(work: Callable[["Database"], Awaitable[Result]]) -> Result:
     async def session() -> None:
         async with open_database(Settings.from_environment(), size=2) as database:
             found.append(await work(database))
+            await _number_events(database)
 
     # Not as the result of the coroutine: when `asyncio.run` puts the signal handler back, it makes a text of its task
     # and so of the result, which takes 0.2 s for a plan of 10,000 tasks.
     asyncio.run(session())
     return found[0]
+
+
+async def _number_events(database: "Database") -> None:
+    """Give what the command wrote its place in the log: that tells servers, which would look by themselves only once
+    in a second. One round: what is more than that they go on with.
+    """
+    from whilly.operations.sequence_events import sequence_events
+
+    await sequence_events(database)
 
 
 def who() -> str:
