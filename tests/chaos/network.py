@@ -32,7 +32,7 @@ class Fate(StrEnum):
 
 
 HOSTILE: Mapping[Fate, float] = {
-    Fate.LATE: 0.05,
+    Fate.LATE: 0.04,
     Fate.CUT: 0.02,
     Fate.TWICE: 0.1,
     Fate.LOST_ANSWER: 0.02,
