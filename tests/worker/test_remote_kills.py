@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,31 @@ async def test_a_worker_killed_between_push_and_report_is_followed_by_one_that_e
         row = await connection.fetchrow("select * from tasks")
     assert row["result_branch"] == "whilly/p/A"
     assert hub.repository().git("rev-parse", "whilly/p/A") == row["result_commit"] != before
+
+
+async def test_a_worker_told_to_stop_while_it_pushes_is_gone_in_time(
+    hub: Forge, database: Database, tmp_path: Path
+) -> None:
+    hub.hook(f"touch {tmp_path}/pushed; exec sleep 40")
+    async with running_server(database, Timing(lease=60)) as server, serving(server.app) as address:
+        machines = Machines(database, address, tmp_path)
+        await import_plan(database, plan(hub, "A"))
+        worker = await machines.start("one")
+
+        async def pushing() -> bool:
+            return (tmp_path / "pushed").exists()
+
+        await eventually(pushing, 30)
+        began = time.monotonic()
+        worker.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(worker.communicate(), 20)
+        seconds = time.monotonic() - began
+
+    async with database.connection() as connection:
+        task = await connection.fetchrow("select * from tasks")
+        attempt = await connection.fetchrow("select * from attempts")
+    assert seconds < 12
+    assert (task["status"], task["attempts"], attempt["outcome"]) == ("PENDING", 0, "released")
 
 
 async def test_two_machines_at_once_with_kills_lose_and_double_nothing(

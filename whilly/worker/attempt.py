@@ -18,6 +18,7 @@ from whilly.worker.conclusion import OUTCOME_OF_HALT, conclude
 from whilly.worker.contact import Contact
 from whilly.worker.delivery import Delivery
 from whilly.worker.equipment import Equipment
+from whilly.worker.halt import Cause
 from whilly.worker.interrupt import Interrupted, unless
 from whilly.worker.orders import Orders
 from whilly.worker.place import Place
@@ -160,7 +161,9 @@ class Attempt:
             # A branch that others see may only move while nobody else can have the task.
             if holds():
                 try:
-                    branch, reason = await self._place.publish(holds)
+                    branch, reason = await self._contact.publishing(self._place.publish(holds))
+                except Interrupted:
+                    outcome, reason = self._given_up()
                 except RemoteFailed as failure:
                     outcome, reason = Outcome.REPOSITORY_UNAVAILABLE, str(failure)
                     retry_after = ceil(failure.retry_seconds)
@@ -184,6 +187,13 @@ class Attempt:
             exit_code=agent.exit_code,
             retry_after_seconds=retry_after,
         )
+
+    def _given_up(self) -> tuple[Outcome, str]:
+        """How an attempt ended whose result was on its way."""
+        halt = self._contact.halt
+        if halt.cause is None or halt.cause is Cause.OVER_BUDGET:
+            return Outcome.RELEASED, "The worker was told to stop."
+        return OUTCOME_OF_HALT[halt.cause], halt.reason
 
     def _halted(self) -> Report:
         """The report of an attempt that was halted before its agent ran."""

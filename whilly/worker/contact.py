@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 from whilly.agents.runner import Progress
 from whilly.client.errors import ControlPlaneError, LeaseLostRemotely, Rejected, Unreachable
@@ -26,6 +27,8 @@ from whilly.worker.transcript import Transcript
 from whilly.worker.wording import Wording
 
 log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
 
 FLUSH_SECONDS = 3.0
 """How long the end of an attempt waits for its events, and for its transcript, to be taken."""
@@ -140,6 +143,24 @@ class Contact:
         with suppress(TimeoutError, ControlPlaneError):
             async with asyncio.timeout(LAST_WORDS_SECONDS):
                 await self._release(cause, report, LAST_WORDS_SECONDS)
+
+    async def publishing(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """The result of work that brings a result to others. Raises Interrupted when that has to be given up.
+
+        That is when the task is not this worker's own any more, and, a little later, when the worker was told to stop.
+        Having reached the budget is no reason: the agent's work is done.
+        """
+        given_up = asyncio.Event()
+
+        async def look() -> None:
+            await self.halt.wait()
+            if self.halt.cause in (Cause.SHUTDOWN, Cause.OVER_BUDGET):
+                await self._shutting.wait()
+                await asyncio.sleep(max(self._shut_at - clock.now() - FLUSH_SECONDS, 0))
+            given_up.set()
+
+        async with beside(look()):
+            return await unless(given_up, work)
 
     def seconds_left(self, most: float) -> float:
         """So much time, or what a shutdown leaves of it."""
