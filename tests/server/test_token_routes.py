@@ -1,14 +1,16 @@
 """Tokens are minted, rotated and revoked; what goes on under them ends with them."""
 
+import asyncio
 from datetime import timedelta
 
-from tests.control_plane import Server
+from tests.control_plane import Server, eventually
 from whilly.client.connect import in_process
 from whilly.client.control_plane import ControlPlane
 from whilly.core.plan import TaskSpec
 from whilly.core.tokens import TokenKind
 from whilly.operations.issue_token import issue_token
 from whilly.operations.mint_token import mint_token
+from whilly.operations.shut_out import revoke_worker
 from whilly.wire.work import ClaimRequest, Release
 
 HEARTBEAT = "/api/v1/plans/{}/tasks/{}/attempts/{}/heartbeat"
@@ -126,3 +128,21 @@ async def test_what_cannot_be_minted_is_refused_with_a_reason(server: Server) ->
         answer = await http.post("/api/v1/tokens", json=body)
         assert answer.status_code == 409, (body, answer.text)
         assert answer.json()["type"] == "refused"
+
+
+async def test_a_worker_that_waits_for_orders_hears_at_once_that_it_was_turned_out(server: Server) -> None:
+    _, bearer, _ = await at_work(server)
+    waiting = asyncio.create_task(
+        in_process(server.app, bearer).post("/api/v1/orders", json={"session": 1, "wait_seconds": 20})
+    )
+
+    async def waits() -> bool:
+        return len(server.engine.orders) == 1
+
+    await eventually(waits)
+    # As another server on this database does it: nothing in this process is told.
+    await revoke_worker(server.database, "w-9")
+    server.engine.wrote()
+    async with asyncio.timeout(2):
+        told = (await waiting).json()
+    assert (told["superseded"], told["revoked"]) == (True, True)

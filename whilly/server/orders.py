@@ -97,4 +97,6 @@ def _for(request: OrdersRequest, standing: Standing | None) -> Orders | None:
     cancel = standing.cancel.difference(request.known)
     if not cancel and not superseded:
         return None
-    return Orders(tuple(sorted(cancel, key=lambda key: (key.plan, key.task))), superseded)
+    in_order = tuple(sorted(cancel, key=lambda key: (key.plan, key.task)))
+    # Whoever is drained is not taken over, but turned out.
+    return Orders(in_order, superseded, superseded and standing.draining)

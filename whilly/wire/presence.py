@@ -68,3 +68,5 @@ class Orders:
     """Attempts to end, their agents first: people cancelled the tasks."""
     superseded: bool = False
     """Another process works under this identity now: give everything back and end."""
+    revoked: bool = False
+    """Superseded by nobody: the worker was turned out."""

@@ -21,6 +21,9 @@ TOO_SOON = 0.5
 """Seconds: a request that is answered sooner than this with nothing new is not repeated at once."""
 
 
+REVOKED = "This worker's token was revoked, or has ended."
+
+
 class Orders:
     """Asks while an attempt runs, and only then: an idle worker costs its control plane nothing here."""
 
@@ -61,6 +64,8 @@ class Orders:
                 )
             except (Rejected, Unreachable) as failure:
                 failures += 1
+                if isinstance(failure, Rejected) and failure.kind == "not_logged_in":
+                    self.supersede(REVOKED)
                 log.debug("no orders can be heard: %s", failure)
                 await asyncio.sleep(self._back_off.seconds(failures))
                 continue
@@ -83,5 +88,5 @@ class Orders:
                 self._given.add(key)
                 halt.because(Cause.CANCELLED, "Cancelled by a person.")
         if received.superseded:
-            self.supersede("Another process works under this worker's identity now.")
+            self.supersede(REVOKED if received.revoked else "Another process works under this worker's identity now.")
         return bool(new) or received.superseded
