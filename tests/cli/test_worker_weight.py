@@ -43,6 +43,6 @@ async def test_a_worker_is_light(database: Database, tmp_path: Path) -> None:
             process.terminate()
             await process.wait()
     seconds = times.user + times.system
-    print(f"{seconds:.2f} s of CPU to the first claim, {memory / 2**20:.0f} MB")
+    print(f"{seconds:.2f} s of CPU to the first claim, {memory / 2**20:.0f} MB")  # noqa: T201 - for the log of CI
     assert seconds < MOST_CPU_SECONDS
     assert memory < MOST_MEMORY

@@ -124,7 +124,8 @@ async def test_a_worker_that_was_stopped_too_long_changes_nothing_when_it_goes_o
     database: Database, tmp_path: Path
 ) -> None:
     repository = await submitted(database, tmp_path)
-    script = "echo $$ > {folder}/pid; touch {folder}/begun; echo {name} > T1.txt; while [ ! -f {folder}/go ]; do sleep 0.05; done"
+    begin = "echo $$ > {folder}/pid; touch {folder}/begun; echo {name} > T1.txt"
+    script = f"{begin}; while [ ! -f {{folder}}/go ]; do sleep 0.05; done"
     async with served(database, lease=2) as (url, token, room):
         for name in ("zombie", "heir"):
             (tmp_path / name).mkdir()
