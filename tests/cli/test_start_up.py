@@ -22,6 +22,7 @@ HEAVY = (
 COMMANDS = [
     (), ("plan",), ("plan", "import"), ("plan", "show"), ("run",), ("task",), ("why",), ("events",), ("review",),
     ("budget",), ("db",), ("demo",), ("logs",), ("pause",), ("server",), ("login",),
+    ("admin",), ("admin", "token"), ("worker",), ("worker", "connect"),
 ]  # fmt: skip
 
 
@@ -47,7 +48,23 @@ def test_the_version_is_told() -> None:
     assert done.stdout.startswith("whilly ")
 
 
-@pytest.mark.parametrize("group", [(), ("plan",), ("task",), ("review",), ("budget",), ("db",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "group",
+    [
+        (),
+        ("plan",),
+        ("task",),
+        ("review",),
+        ("budget",),
+        ("db",),
+        ("worker",),
+        ("admin",),
+        ("admin", "bootstrap"),
+        ("admin", "token"),
+        ("admin", "worker"),
+    ],
+    ids=" ".join,
+)
 def test_no_summary_of_a_command_is_cut_in_a_common_terminal(group: tuple[str, ...]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "whilly.cli.main", *group, "--help"],
