@@ -58,7 +58,7 @@ CLAIMS = {
     ),
     "a repeated claim that waits for news": Mutant(
         Claims.claim,
-        "known, math.ceil(time.monotonic())",
+        "known, math.ceil(time.monotonic() / TOGETHER_SECONDS) * TOGETHER_SECONDS",
         "known, math.inf",
         work_tests.test_a_claim_whose_answer_was_lost_is_answered_again_although_there_is_nothing_else,
     ),

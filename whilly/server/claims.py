@@ -24,7 +24,10 @@ _UNDELIVERED_TO = "undelivered to "
 
 BARREN_SECONDS = 2.0
 """For how long it is believed that there is nothing for those who can do the same, as long as nobody says otherwise: a
-thousand workers whose waits end one after the other ask the database once in a second."""
+thousand workers whose waits end one after the other ask the database once in TOGETHER_SECONDS."""
+
+TOGETHER_SECONDS = 2.0
+"""The most that a repeated claim, which may have been granted already, waits for its answer because of that."""
 
 
 class Claims:
@@ -51,8 +54,8 @@ class Claims:
                 return found
             look_at = math.inf
         else:
-            # All of those that come within a second ask together at its end, or as soon as they are roused.
-            seen, look_at = known, math.ceil(time.monotonic())
+            # All of those that come within that time ask together at its end, or as soon as they are roused.
+            seen, look_at = known, math.ceil(time.monotonic() / TOGETHER_SECONDS) * TOGETHER_SECONDS
         gone = asyncio.create_task(disconnected(receive))
         try:
             return await self._wait(worker, request, seen, time.monotonic() + seconds, gone, look_at)
