@@ -40,7 +40,7 @@ def test_claude_code_works_through_the_demo_plan(whilly: Whilly, claude_bin: str
             "ANTHROPIC_API_KEY": "no-key",
             "ANTHROPIC_BASE_URL": service.url("note"),
         }
-        applied = whilly("plan", "apply", example("demo") / "plan.json", "--strict")
+        applied = whilly("plan", "apply", example("demo") / "tasks.json", "--strict")
         first = whilly("run", "--plan", "demo", "--repo", repository, "--workers", "2", **environment)
         approved = whilly("review", "approve", "demo", "report")
         second = whilly("run", "--plan", "demo", "--repo", repository, **environment)

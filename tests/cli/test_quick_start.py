@@ -17,6 +17,7 @@ from whilly.store.database import Database
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="these are lines for a POSIX shell")]
 
+ROOT = Path(__file__).resolve().parents[2]
 SECRET = "export WHILLY_WORKER_BOOTSTRAP_TOKEN=$(openssl rand -hex 32)\n"
 JOIN_AND_WORK = """\
 WORKER_TOKEN=$(whilly worker register \\
@@ -27,6 +28,15 @@ whilly-worker \\
     --connect "$WHILLY_CONTROL_URL" \\
     --token "$WORKER_TOKEN" \\
     --plan "$PLAN_ID"
+"""
+LOOK = """\
+export PLAN_FILE=examples/demo/tasks.json
+export PLAN_ID=demo                   # placeholder convention — your plan id
+whilly plan import "$PLAN_FILE"
+whilly plan apply "$PLAN_FILE" --strict
+whilly plan show "$PLAN_ID"           # ASCII DAG of the imported plan
+whilly plan triz "$PLAN_ID"           # deterministic TRIZ/challenge preflight
+whilly plan create --id my-plan --name "My plan" --budget 5.00
 """
 CONNECT = """\
 whilly worker connect $WHILLY_CONTROL_URL \\
@@ -60,6 +70,21 @@ async def secret() -> str:
     out, _ = await made.communicate()
     assert len(out) == 64
     return out.decode()
+
+
+async def test_the_example_can_be_brought_in_and_looked_at(database: Database, database_url: str) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "WHILLY_DATABASE_URL": database_url,
+    }
+    shell = await asyncio.create_subprocess_exec(
+        "bash", "-euc", LOOK, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(shell.communicate(), 60)
+    assert shell.returncode == 0, out.decode()
+    assert (await statuses(database, "demo"))["fahrenheit"] == "PENDING"
 
 
 @pytest.mark.parametrize("lines", [JOIN_AND_WORK, CONNECT], ids=["register", "connect"])

@@ -27,7 +27,7 @@ EXAMPLES = ("bookshop", "demo")
 
 
 def plan_of(name: str) -> Plan:
-    reading = read_plan((example(name) / "plan.json").read_bytes(), "plan.json")
+    reading = read_plan((example(name) / "tasks.json").read_bytes(), "tasks.json")
     assert reading.problems == ()
     assert reading.notes == ()
     assert reading.plan is not None

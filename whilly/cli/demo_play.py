@@ -101,7 +101,7 @@ def _make_repository(repository: Path) -> None:
 
 
 async def _import(database: "Database", repository: Path) -> None:
-    reading = read_plan_file(example(PLAN) / "plan.json")
+    reading = read_plan_file(example(PLAN) / "tasks.json")
     if reading.plan is None:
         raise WhillyError("\n".join(map(str, reading.problems)))
     await apply_plan(database, reading.plan, strict=True)
