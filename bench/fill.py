@@ -89,6 +89,12 @@ async def fill_history(database: Database, events: int) -> None:
         await connection.execute("vacuum analyze")
 
 
+async def tell_of_old(database: Database, events: int) -> None:
+    """So many old events of a plan that is gone, for a running control plane to place in the log."""
+    async with database.connection() as connection:
+        await connection.execute(EVENTS, OLD_PLAN, 0, events - 1, timeout=120)
+
+
 async def fill_log(database: Database, events: int) -> None:
     """So many events of 1,000 plans that are gone, with their places. Triggers are off meanwhile: they would queue each
     event, and refuse what does not come from the sequencer.

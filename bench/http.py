@@ -12,6 +12,7 @@ from bench.caller import Caller, callers
 from bench.contenders import orchestrator
 from bench.contenders.orchestrator import Orchestrator
 from bench.control_plane import ServerProcess, control_plane
+from bench.fill import tell_of_old
 from bench.plans import layered
 from bench.postgres import Postgres, folder, postgres
 from bench.series import Series, in_turn, number
@@ -60,7 +61,7 @@ Round = Callable[[int], Awaitable[Served]]
 
 
 async def measure(sizes: Sizes) -> Table:
-    """One round of each server after the other, several times."""
+    """One round of each server after the other, several times: with little and much to do, and with a past."""
     async with AsyncExitStack() as held:
         place = held.enter_context(folder())
         server = await held.enter_async_context(postgres())
@@ -68,26 +69,41 @@ async def measure(sizes: Sizes) -> Table:
         running = await held.enter_async_context(control_plane(database.url, place))
         bearers = await worker_tokens(database, CLIENTS)
         rival = await asyncio.to_thread(orchestrator.interpreter, may_install=sizes.may_install)
-        rounds: dict[str, dict[int, Round]] = {OURS: {}, orchestrator.NAME: {}}
-        for pending in sizes.pending:
-            rounds[OURS][pending] = _ours(server, database, running, bearers, pending, sizes.cycles)
+        theirs: Orchestrator | None = None
         if isinstance(rival, Path):
             theirs = await held.enter_async_context(orchestrator.orchestrator(rival, server, CLIENTS, place))
-            for pending in sizes.pending:
-                rounds[orchestrator.NAME][pending] = await _rival(server, theirs, place, pending, sizes)
-        contenders = [(name, pending, one) for name, them in rounds.items() for pending, one in them.items()]
-        found: dict[tuple[str, int], list[Served]] = {(name, pending): [] for name, pending, _ in contenders}
-        for number_of_round in range(sizes.rounds):
-            for name, pending, one in in_turn(contenders, number_of_round):
-                found[name, pending].append(await one(number_of_round))
+
+        async def contenders(pending: int, what: str) -> list[tuple[str, str, Round]]:
+            ours = (OURS, what, _ours(server, database, running, bearers, pending, sizes.cycles))
+            if theirs is None:
+                return [ours]
+            return [ours, (orchestrator.NAME, what, await _rival(server, theirs, place, pending, sizes))]
+
+        fresh = [each for pending in sizes.pending for each in await contenders(pending, f"{pending:,} pending")]
+        found = await _rounds(fresh, sizes.rounds)
+        await tell_of_old(database, sizes.past)
+        await numbered(database)
+        if theirs is not None:
+            await theirs.grow_old(sizes.past, place)
+        pending = sizes.pending[1]
+        used = await contenders(pending, f"{pending:,} pending and {sizes.past:,} old events")
+        found |= await _rounds(used, sizes.rounds)
     return _table(sizes, found, "" if isinstance(rival, Path) else rival)
+
+
+async def _rounds(contenders: list[tuple[str, str, Round]], rounds: int) -> dict[tuple[str, str], list[Served]]:
+    found: dict[tuple[str, str], list[Served]] = {(name, what): [] for name, what, _ in contenders}
+    for number_of_round in range(rounds):
+        for name, what, one in in_turn(contenders, number_of_round):
+            found[name, what].append(await one(number_of_round))
+    return found
 
 
 def _ours(
     server: Postgres, database: Database, running: ServerProcess, bearers: list[str], pending: int, tasks: int
 ) -> Round:
-    async def one(number_of_round: int) -> Served:
-        plan = f"plan-{pending}-{number_of_round}"
+    async def one(_number_of_round: int) -> Served:
+        plan = f"plan-{uuid.uuid4().hex[:8]}"
         await import_plan(database, layered(plan, pending + tasks))
         await numbered(database)
         async with callers(running.port, bearers) as hands:
@@ -159,10 +175,11 @@ async def numbered(database: Database) -> None:
             await asyncio.sleep(0.05)
 
 
-def _table(sizes: Sizes, found: dict[tuple[str, int], list[Served]], without: str) -> Table:
+def _table(sizes: Sizes, found: dict[tuple[str, str], list[Served]], without: str) -> Table:
     figures = []
-    for pending in sizes.pending:
-        figures += _figures(f"{pending:,} pending", found[OURS, pending], found.get((orchestrator.NAME, pending)))
+    for name, what in found:
+        if name == OURS:
+            figures += _figures(what, found[OURS, what], found.get((orchestrator.NAME, what)))
     notes = [
         f"{sizes.cycles:,} tasks per round, {sizes.rounds} rounds; three requests each, two prerequisites each, every "
         f"event numbered and chained. {orchestrator.NAME}: {sizes.rival_cycles:,} tasks or "

@@ -23,6 +23,8 @@ class Sizes:
     starts: int
     pending: tuple[int, ...]
     """Tasks that still wait when a round over HTTP is over."""
+    past: int
+    """Events that are in the log already, for the last rounds over HTTP."""
     cycles: int
     """Tasks per round over HTTP."""
     rival_cycles: int
@@ -58,6 +60,7 @@ FULL = Sizes(
     results=500,
     starts=7,
     pending=(1_000, 10_000, 100_000),
+    past=100_000,
     cycles=3_000,
     rival_cycles=250,
     idle=1_000,
@@ -83,6 +86,7 @@ QUICK = Sizes(
     results=5,
     starts=1,
     pending=(20, 40),
+    past=100,
     cycles=40,
     rival_cycles=10,
     idle=20,

@@ -45,6 +45,12 @@ from tasks t, generate_series(2, $2::int) n
 where t.plan_id = $1
 """
 
+PAST = """
+insert into events (task_id, plan_id, event_type, payload)
+select t.id, t.plan_id, (array['CLAIM', 'START', 'COMPLETE'])[1 + n % 3], jsonb_build_object('version', n % 3 + 1)
+from generate_series(1, $2::int / 1000) n, (select * from tasks where plan_id = $1 limit 1000) t
+"""
+
 SECONDS = 10.0
 """Of one round at most; with 100,000 pending tasks each of its claims takes seconds."""
 
@@ -80,6 +86,18 @@ class Orchestrator:
         finally:
             await connection.close()
         return plan
+
+    async def grow_old(self, events: int, place: Path) -> None:
+        """Give it a log with so many events, to the next 1,000, of tasks of another plan."""
+        plan = await self.add_plan(1_000, place)
+        connection = await asyncpg.connect(self._url)
+        try:
+            # Its trigger would notify of each.
+            await connection.execute("set session_replication_role = replica")
+            await connection.execute(PAST, plan, -(-events // 1_000) * 1_000)
+            await connection.execute("vacuum analyze events")
+        finally:
+            await connection.close()
 
     async def work_off(self, hands: list[Caller], plan: str, tasks: int) -> int:
         """Claim and complete so many tasks, all workers at once, or as many as SECONDS are enough for; how many.
