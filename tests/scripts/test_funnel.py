@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -31,19 +31,27 @@ exit 255
 
 
 @asynccontextmanager
-async def funnel(ssh: Path, *arguments: object, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    ssh.write_text(SSH, encoding="utf-8")
-    ssh.chmod(0o755)
+async def funnel(
+    path: Path, *arguments: object, ssh: str = "", **environment: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    path.write_text(SSH.replace("\n", f"\n{ssh}", 1), encoding="utf-8")
+    path.chmod(0o755)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, FUNNEL, "--ssh", ssh, "--retry", "0.1", *map(str, arguments),
+        sys.executable, FUNNEL, "--ssh", path, "--retry", "0.1", *map(str, arguments),
         stderr=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(FUNNEL.parents[1]), **environment},
     )  # fmt: skip
     try:
         yield process
     finally:
         if process.returncode is None:
-            process.kill()
-        await process.wait()
+            process.terminate()
+        await asyncio.wait_for(process.wait(), 10)
+
+
+def alive(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def written(file: Path) -> str:
@@ -66,6 +74,29 @@ async def test_the_address_is_written_and_written_anew_when_the_tunnel_dies(tmp_
     assert not tunnel[0].is_running()
     assert "the tunnel ended with exit code 255; it is started anew" in said.decode()
     assert "Traceback" not in said.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+async def test_the_tunnel_ends_with_its_keeper(tmp_path: Path, number: signal.Signals) -> None:
+    if number is signal.SIGKILL and sys.platform != "linux":
+        pytest.skip("only Linux tells a process that its parent was killed")
+    ssh, file = tmp_path / "ssh", tmp_path / "url.txt"
+    async with funnel(ssh, "--file", file) as process:
+        await until(lambda: written(file) == "https://ab1.lhr.life\n")
+        tunnel = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(number)
+        await asyncio.wait_for(process.wait(), 10)
+    await until(lambda: not any(alive(each) for each in tunnel))
+
+
+async def test_a_tunnel_that_does_not_want_to_end_is_killed(tmp_path: Path) -> None:
+    ssh, file = tmp_path / "ssh", tmp_path / "url.txt"
+    async with funnel(ssh, "--file", file, ssh="trap '' TERM\n") as process:
+        await until(lambda: written(file) == "https://ab1.lhr.life\n")
+        tunnel = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert not any(alive(each) for each in tunnel)
 
 
 async def test_the_table_gets_it_as_well(database_url: str, tmp_path: Path) -> None:
