@@ -8,7 +8,7 @@ from whilly.operations.sequence_events import sequence_events
 from whilly.server.loops.repeat import Alarm, repeat
 from whilly.store.database import Database
 
-APART = 0.02
+APART = 0.01
 """Seconds between two rounds, so that one round serves everything written meanwhile."""
 
 IDLE = 1.0
