@@ -120,6 +120,7 @@ async def _rival(server: Postgres, theirs: Orchestrator, place: Path, pending: i
 
     async def one(_number_of_round: int) -> Served:
         async with callers(theirs.process.port, theirs.workers.values()) as hands:
+            await theirs.keep_alive(hands)
             return await _timed(server, theirs.process, lambda: theirs.work_off(hands, plan, tasks))
 
     return one

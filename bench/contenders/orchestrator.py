@@ -99,6 +99,11 @@ class Orchestrator:
         finally:
             await connection.close()
 
+    async def keep_alive(self, hands: list[Caller]) -> None:
+        """A sign of life from each worker: those that gave none for two minutes lose what they claim."""
+        for worker, caller in zip(self.workers, hands, strict=True):
+            await caller.told(f"/workers/{worker}/heartbeat", {"worker_id": worker})
+
     async def work_off(self, hands: list[Caller], plan: str, tasks: int) -> int:
         """Claim and complete so many tasks, all workers at once, or as many as SECONDS are enough for; how many.
 
