@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -47,9 +48,32 @@ async def test_a_worker_does_one_task_over_the_network(database: Database, repos
         )
 
     assert code == 0, out
-    assert "A: completed" in out
+    assert re.search(r"A: attempt 1 begins\n.*A: completed, .*the task is DONE", out)
     assert await statuses(database) == {"A": "DONE", "B": "PENDING"}
     assert git(repository, "rev-parse", "whilly/p/A")
+
+
+async def test_what_a_worker_does_is_said_while_it_works(database: Database, repository: Path, tmp_path: Path) -> None:
+    await import_plan(database, a_plan(a_task("A")))
+    await set_repository(database, "p", str(repository))
+    app = create_app(database)
+    async with app.router.lifespan_context(app), serving(app) as address:
+        issued = await issue_token(database, TokenKind.WORKER, worker="w1", plan="p")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "whilly.cli.worker_main", "--connect", address, "--token", issued.bearer,
+            "--plan", "p", "--agent", "scripted", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        assert process.stdout is not None
+        said = b""
+        async with asyncio.timeout(60):
+            while b"the task is DONE" not in said:
+                line = await process.stdout.readline()
+                assert line, said
+                said += line
+            process.terminate()
+            await process.communicate()
+    assert f"Worker w1 works on plan p of {address}.".encode() in said.splitlines()[0]
+    assert process.returncode == 0
 
 
 async def test_a_wrong_token_is_said_in_one_sentence(database: Database) -> None:

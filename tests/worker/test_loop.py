@@ -15,9 +15,9 @@ WRITES = "echo working on $TASK; echo $TASK > $TASK.txt"
 async def test_a_task_becomes_a_verified_commit_on_its_branch(database: Database, tmp_path: Path) -> None:
     async with workshop(database, tmp_path, {"*": WRITES}) as shop:
         before = shop.repository.footprint()
-        worked = await shop.work(a_plan(a_task("T1"), checks=(a_check(command="test -f T1.txt && pwd"),)))
+        await shop.work(a_plan(a_task("T1"), checks=(a_check(command="test -f T1.txt && pwd"),)))
 
-        (ended,) = worked.attempts
+        (ended,) = shop.ended
         assert (ended.task, ended.outcome, ended.status) == ("T1", Outcome.COMPLETED, "DONE")
         task = await shop.room.task("T1")
         assert (task["status"], task["result_branch"]) == ("DONE", "whilly/p/T1")
@@ -81,8 +81,8 @@ async def test_slots_work_side_by_side(database: Database, tmp_path: Path) -> No
     both = f"[ -f {tmp_path}/A -a -f {tmp_path}/B ]"
     meet = f"touch {tmp_path}/$TASK; for i in $(seq 500); do {both} && break; sleep 0.02; done"
     async with workshop(database, tmp_path, {"*": f"{meet}; {both} && {WRITES}"}) as shop:
-        worked = await shop.work(a_plan(a_task("A"), a_task("B")), slots=2)
-        assert {ended.outcome for ended in worked.attempts} == {Outcome.COMPLETED}
+        await shop.work(a_plan(a_task("A"), a_task("B")), slots=2)
+        assert {ended.outcome for ended in shop.ended} == {Outcome.COMPLETED}
 
 
 async def test_saying_done_without_a_change_is_no_success(database: Database, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ async def test_a_repository_that_is_gone_ends_the_worker_and_uses_up_no_attempt(
 async def test_enough_is_enough(database: Database, tmp_path: Path) -> None:
     async with workshop(database, tmp_path, {"*": WRITES}) as shop:
         worked = await shop.work(a_plan(a_task("A"), a_task("B"), a_task("C")), max_tasks=2, slots=3)
-        assert len(worked.attempts) == 2
+        assert worked.attempts == 2
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["a secret that it was told", "a secret in its environment"])

@@ -15,6 +15,7 @@ from tests.worker.until import until
 from whilly.agents.runner import AgentRunner
 from whilly.core.plan import Plan
 from whilly.store.database import Database
+from whilly.worker.ended import Ended
 from whilly.worker.equipment import Equipment
 from whilly.worker.journal import Journal
 from whilly.worker.loop import Worked, Worker
@@ -30,6 +31,7 @@ class Workshop:
     equipment: Equipment
     agent: ShellAgent
     said: list[str]
+    ended: list[Ended]
 
     @property
     def journal(self) -> Journal:
@@ -114,6 +116,7 @@ async def workshop(
     repository = new_repository(tmp_path / "repository", **(files or {}))
     agent = ShellAgent(scripts)
     said: list[str] = []
+    ended: list[Ended] = []
     async with control_room(database, lease=lease) as room:
         equipment = Equipment(
             control_plane=room.control_plane,
@@ -126,5 +129,6 @@ async def workshop(
             environment=os.environ,
             heartbeat_seconds=1,
             tell=said.append,
+            ended=ended.append,
         )
-        yield Workshop(room, repository, equipment, agent, said)
+        yield Workshop(room, repository, equipment, agent, said, ended)

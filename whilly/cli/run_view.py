@@ -92,7 +92,7 @@ class RunView:
         branches = [view.task for view in overview.tasks if view.task.result_branch]
         self._print("")
         self._print(end.sentence)
-        attempts = len(worked.attempts)
+        attempts = worked.attempts
         spent = shown(overview.summary.spent)
         self._print(
             f"{attempts} attempt{'s' if attempts != 1 else ''} in {_duration(seconds)}, {spent} spent on the plan."

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from whilly.agents.runner import AgentRunner
     from whilly.cli.way import Way
+    from whilly.core.assignment import Assignment
+    from whilly.worker.ended import Ended
 
 app = typer.Typer(
     name="whilly-worker",
@@ -185,6 +187,7 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
     from whilly.cli.identity import worker_identity
     from whilly.cli.repositories import access_of
     from whilly.cli.session import no_terminal_after
+    from whilly.cli.worker_lines import how_it_went, worker_line
     from whilly.client.control_plane import ControlPlane
     from whilly.client.errors import Rejected
     from whilly.core.terminal import one_line
@@ -196,6 +199,15 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
 
     def tell(sentence: str) -> None:
         typer.echo(one_line(sentence, 400), err=True)
+
+    def admitted(identity: str) -> None:
+        tell(f"Worker {identity} works on plan {plan} of {way.control_plane}. Ctrl-C lets it end what it has begun.")
+
+    def began(assignment: "Assignment") -> None:
+        typer.echo(worker_line(assignment.spec.id, f"attempt {assignment.epoch} begins"))
+
+    def ended(attempt: "Ended") -> None:
+        typer.echo(worker_line(attempt.task, how_it_went(attempt)))
 
     hide_memory()
     stop = Stop()
@@ -215,6 +227,9 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
                 tags=offered.tags,
                 take_over=offered.take_over,
                 tell=tell,
+                admitted=admitted,
+                began=began,
+                ended=ended,
             )
             with stop_on_signals(stop, no_terminal_after):
                 try:
@@ -222,8 +237,6 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
                 except Rejected as refused:
                     place = f" at {address}" if address else ""
                     raise BadSetting(f"The control plane{place} refuses this worker: {refused}") from None
-    for attempt in worked.attempts:
-        typer.echo(one_line(f"{attempt.task}: {attempt.outcome.value} {attempt.reason}", 400))
     return 2 if worked.unusable or worked.superseded or (worked.missing and not worked.attempts) else 0
 
 

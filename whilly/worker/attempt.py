@@ -3,20 +3,21 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 from whilly.agents.environment import clean_environment
 from whilly.agents.runner import AgentMissing, AgentResult, AgentRunner
 from whilly.core.assignment import Assignment
-from whilly.core.evidence import CheckResult, Report, Usage
+from whilly.core.evidence import CheckResult, Report
 from whilly.core.outcome import Outcome
-from whilly.core.plan import Check, Status, checks_of
+from whilly.core.plan import Check, checks_of
 from whilly.wire.work import Start
 from whilly.worker.agent_run import run_agent
 from whilly.worker.conclusion import OUTCOME_OF_HALT, conclude
 from whilly.worker.contact import Contact
 from whilly.worker.delivery import Delivery
+from whilly.worker.ended import Ended
 from whilly.worker.equipment import Equipment
 from whilly.worker.halt import Cause
 from whilly.worker.interrupt import Interrupted, unless
@@ -30,20 +31,6 @@ from whilly.workspace.errors import MergeConflict, NoSpace, RemoteFailed, Reposi
 from whilly.workspace.result import Collected
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How an attempt went, for whoever started the worker."""
-
-    task: str
-    outcome: Outcome
-    status: Status | None
-    """What the control plane made of it; None while it does not say."""
-    reason: str
-    usage: Usage
-    unusable: bool = False
-    """The repository cannot be worked in; the task was given back, and no other would fare better."""
 
 
 class Attempt:

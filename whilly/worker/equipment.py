@@ -6,8 +6,10 @@ from pathlib import Path
 
 from whilly.agents.runner import AgentRunner
 from whilly.client.control_plane import ControlPlane
+from whilly.core.assignment import Assignment
 from whilly.core.plan import Check
 from whilly.worker.allowance import Allowance
+from whilly.worker.ended import Ended
 from whilly.worker.repositories import Repositories
 from whilly.workspace.space import Floor
 
@@ -55,6 +57,12 @@ class Equipment:
     """What this run may spend."""
     tell: Callable[[str], None] = lambda _: None
     """Sentences for the person who watches."""
+    admitted: Callable[[str], None] = lambda _: None
+    """Told once, when the control plane lets it work, under which identity."""
+    began: Callable[[Assignment], None] = lambda _: None
+    """Told of each attempt before anything is done for it."""
+    ended: Callable[[Ended], None] = lambda _: None
+    """Told of each attempt that is over."""
 
     @property
     def isolation(self) -> str:

@@ -15,7 +15,7 @@ from whilly.core.evidence import Report
 from whilly.core.outcome import Outcome
 from whilly.wire.work import ClaimRequest, Release
 from whilly.worker import clock
-from whilly.worker.attempt import Attempt, Ended
+from whilly.worker.attempt import Attempt
 from whilly.worker.delivery import Delivery
 from whilly.worker.equipment import Equipment
 from whilly.worker.interrupt import Interrupted, beside, unless
@@ -42,7 +42,8 @@ LAST_TRY_SECONDS = 1.0
 class Worked:
     """What a worker has done."""
 
-    attempts: tuple[Ended, ...]
+    attempts: int
+    """How many, those that were given back included."""
     missing: dict[str, str] = field(default_factory=dict)
     """Agents whose programs are not there, with a sentence each that says what to do."""
     undelivered: int = 0
@@ -73,7 +74,7 @@ class Worker:
         self._introduction = Introduction(equipment, self._roster, slots, self._journal.folder)
         self._orders = Orders(equipment.control_plane, lambda: self._introduction.session, self._superseded_by)
         self._delivery = Delivery(equipment.control_plane, self._journal, equipment.tell)
-        self._ended: list[Ended] = []
+        self._attempts = 0
         self._back_off = BackOff(0.2, 10)
         self._in_contact = True
         self._has_space = True
@@ -108,12 +109,13 @@ class Worker:
                 undelivered, _ = await asyncio.gather(
                     self._delivery.last_try(LAST_TRY_SECONDS), self._introduction.farewell(LAST_TRY_SECONDS)
                 )
-        return Worked(tuple(self._ended), self._roster.missing, undelivered, self._unusable, self._superseded)
+        return Worked(self._attempts, self._roster.missing, undelivered, self._unusable, self._superseded)
 
     async def _begin(self) -> None:
         """Be admitted. Raises Rejected: another process may work under this identity, or the token is none."""
         admission = await self._introduction.begin(lambda why: self._say_contact(False, why))
         self._say_contact(True, "The control plane answers again.")
+        self._equipment.admitted(admission.worker)
         if admission.draining:
             self._equipment.tell(
                 f"This worker is drained: it takes no tasks until `whilly worker resume {admission.worker}`."
@@ -224,10 +226,12 @@ class Worker:
                 claimed_at=asked_at,
                 note=self._note,
             )
+            self._equipment.began(assignment)
             ended = await attempt.run(stop)
             self._unfinished.end(assignment.key)
             self._introduction.look_at_disk()
-            self._ended.append(ended)
+            self._attempts += 1
+            self._equipment.ended(ended)
             if ended.unusable:
                 self._unusable = ended.reason
                 self._ending.set()
