@@ -93,6 +93,15 @@ def test_schemas_are_json_schemas() -> None:
         Draft202012Validator.check_schema(schema)
 
 
+async def test_numbers_in_texts_are_bounded_as_numbers(server: Server) -> None:
+    await server.store("p", TaskSpec("T-1", "One"))
+    described = DOCUMENT["components"]["schemas"]["PlanBudgetRequest"]["properties"]["budget_usd"]
+    for amount, taken in (("0" * 600 + "2.50", True), ("9" * 600, False)):
+        Draft202012Validator(described).validate(amount)
+        answer = await (await server.operator()).put("/api/v1/plans/p/budget", json={"budget_usd": amount})
+        assert answer.status_code == (204 if taken else 422), answer.text
+
+
 def test_words_for_addresses_and_groups_are_all_in_use() -> None:
     used = {name for route in ROUTES for name in re.findall(r"\{(\w+)", route.path)}
     assert used <= set(PATH_WORDS)

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -277,11 +278,12 @@ def _describe(schemas: Json, kinds: Iterable[Any]) -> None:
 
 
 def _bound(schemas: Json, bodies: Iterable[Any]) -> None:
-    """Say how long the texts of a request may be, where longer ones are refused."""
+    """Say how long the texts of a request may be, where longer ones are refused. Numbers have bounds of their own."""
     for cls in {cls for kind in bodies for cls in _dataclasses_in(kind)} - set(CUT):
         schema: Json = schemas.get(f"{cls.__name__}-Input") or schemas.get(cls.__name__) or {}
+        numbers = {field for field, kind in get_type_hints(cls).items() if Decimal in (kind, *get_args(kind))}
         for field, content in schema.get("properties", {}).items():
-            longest = LONGEST.get(field, LONGEST_OTHER)
+            longest = None if field in numbers else LONGEST.get(field, LONGEST_OTHER)
             for text in (content, *content.get("anyOf", ()), content.get("items", {})):
                 if longest is not None and text.get("type") == "string":
                     text["maxLength"] = longest
