@@ -117,6 +117,7 @@ async def test_what_cannot_be_asked(server: Server) -> None:
     for query, status, kind in (
         ("", 400, "bad_plan_id"),
         ("?plan_id=p&status=done", 400, "bad_status"),
+        ("?plan_id=p&status=", 400, "bad_status"),
         ("?plan_id=q", 404, "unknown_plan"),
     ):
         answer = await http.get(f"/api/v1/tasks{query}")

@@ -48,15 +48,17 @@ class Word:
     place: str = "query"
 
     def of(self, request: Request) -> str | None:
-        """What was sent; None when it is missing or empty. Raises Denied when it is needed, or none of the choices."""
+        """What was sent; None when it is missing, or empty where it may be any text.
+
+        Raises Denied when it is needed, or none of the choices.
+        """
         sent = request.query_params if self.place == "query" else request.headers
-        given = sent.get(self.name) or None
-        if given is None:
-            if self.required:
-                raise Denied(400, f"bad_{self.name}", f"This needs `?{self.name}=…`: {self.means}")
-        elif self.choices and given not in self.choices:
+        given = sent.get(self.name)
+        if given is not None and self.choices and given not in self.choices:
             raise Denied(400, f"bad_{self.name}", f"A {self.name} is one of {', '.join(self.choices)}.")
-        return given
+        if not given and self.required:
+            raise Denied(400, f"bad_{self.name}", f"This needs `?{self.name}=…`: {self.means}")
+        return given or None
 
     def needed(self, request: Request) -> str:
         """What was sent, of one that is required."""
