@@ -15,7 +15,8 @@ _SAME_SECONDS = 1.0
 
 def new_home(root: Path, plan: str, task: str, epoch: int) -> Path:
     """Make the folder of an attempt, and write down that this process works there. Raises WorkspaceFailed."""
-    name = f"{plan}@{task}@e{epoch}"
+    name, own = f"{plan}@{task}@e{epoch}", psutil.Process()
+    owner = {"pid": own.pid, "started": own.create_time(), "host": socket.gethostname()}
     for home in (root / (name if number == 1 else f"{name}.{number}") for number in count(1)):
         try:
             home.mkdir(parents=True, mode=0o700)
@@ -23,8 +24,7 @@ def new_home(root: Path, plan: str, task: str, epoch: int) -> Path:
             continue
         except OSError as error:
             raise WorkspaceFailed(f"{home} could not be made: {error.strerror}.") from error
-        own = psutil.Process()
-        write_json(home / OWNER, {"pid": own.pid, "started": own.create_time(), "host": socket.gethostname()})
+        write_json(home / OWNER, owner)
         return home
     raise AssertionError("numbers do not end")
 
