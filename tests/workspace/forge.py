@@ -2,6 +2,7 @@
 
 import base64
 import os
+import secrets
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from typing import Any
 
 from tests.worker.repository import GIT_ENVIRONMENT, Repository, new_repository
 
-TOKEN = "forge-token-4f7c1e9a2b6d"
+TOKEN = f"forge-token-{secrets.token_hex(6)}"
+"""Each process of a test run has its own: a test that looks whether it leaks sees the programs of the others, too."""
 USER = "x-access-token"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.far import attempt, mirror, result
-from tests.workspace.forge import Forge, commit_on, forge
+from tests.workspace.forge import TOKEN, Forge, commit_on, forge
 from tests.workspace.ground import git
 from whilly.core.git_address import parse_address
 from whilly.workspace.access import GitAccess
@@ -142,7 +142,7 @@ async def test_branches_with_odd_names_are_only_names(hub: Forge, tmp_path: Path
 
 async def test_a_branch_name_of_a_plan_is_no_option(hub: Forge, tmp_path: Path) -> None:
     for branch in ("--upload-pack=touch pwned", "x;touch pwned", "../../etc", "a b", "x:refs/heads/main"):
-        remote = Remote(parse_address(hub.address()), GitAccess(tokens={"127.0.0.1": "forge-token-4f7c1e9a2b6d"}))
+        remote = Remote(parse_address(hub.address()), GitAccess(tokens={"127.0.0.1": TOKEN}))
         with pytest.raises(RemoteFailed, match="has no branch"):
             await Mirror(remote, branch, tmp_path / "repositories", tmp_path / "workspaces").refresh()
     assert not list(tmp_path.rglob("pwned"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.far import attempt, mirror, result
-from tests.workspace.forge import Forge, commit_on, forge
+from tests.workspace.forge import TOKEN, Forge, commit_on, forge
 from whilly.workspace.errors import RemoteFailed
 from whilly.workspace.mirror import Mirror
 from whilly.workspace.mirror_folder import remove_unused
@@ -160,7 +160,7 @@ from whilly.workspace.mirror import Mirror
 from whilly.workspace.remote import Remote
 
 url, folder = sys.argv[1], Path(sys.argv[2])
-access = GitAccess(tokens={"127.0.0.1": "forge-token-4f7c1e9a2b6d"})
+access = GitAccess(tokens={"127.0.0.1": sys.argv[4]})
 copy = Mirror(Remote(parse_address(url), access), "", folder / "repositories", folder / "workspaces")
 
 async def main():
@@ -173,7 +173,7 @@ asyncio.run(main())
 
 async def test_processes_share_a_copy_and_a_killed_one_does_not_spoil_it(hub: Forge, tmp_path: Path) -> None:
     def start(times: int) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, "-c", PROGRAM, hub.address(), str(tmp_path), str(times)])
+        return subprocess.Popen([sys.executable, "-c", PROGRAM, hub.address(), str(tmp_path), str(times), TOKEN])
 
     killed = [start(1000) for _ in range(2)]
     other = await asyncio.to_thread(start, 3)
