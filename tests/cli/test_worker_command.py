@@ -24,12 +24,17 @@ from whilly.store.database import Database
 from whilly.wire.protocol import VERSION
 
 
-async def worker(*arguments: object) -> tuple[int, str]:
-    """Run the command to its end."""
-    process = await asyncio.create_subprocess_exec(
+async def started(*arguments: object) -> asyncio.subprocess.Process:
+    """The command, running, with all that it says in one stream."""
+    return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "whilly.cli.worker_main", *map(str, arguments),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env={**os.environ},
     )  # fmt: skip
+
+
+async def worker(*arguments: object) -> tuple[int, str]:
+    """Run the command to its end."""
+    process = await started(*arguments)
     out, _ = await asyncio.wait_for(process.communicate(), 60)
     return process.returncode or 0, out.decode()
 
@@ -59,19 +64,18 @@ async def test_what_a_worker_does_is_said_while_it_works(database: Database, rep
     app = create_app(database)
     async with app.router.lifespan_context(app), serving(app) as address:
         issued = await issue_token(database, TokenKind.WORKER, worker="w1", plan="p")
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "whilly.cli.worker_main", "--connect", address, "--token", issued.bearer,
-            "--plan", "p", "--agent", "scripted", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
+        process = await started("--connect", address, "--token", issued.bearer, "--plan", "p", "--agent", "scripted")
         assert process.stdout is not None
         said = b""
-        async with asyncio.timeout(60):
-            while b"the task is DONE" not in said:
-                line = await process.stdout.readline()
-                assert line, said
-                said += line
+        try:
+            async with asyncio.timeout(60):
+                while b"the task is DONE" not in said:
+                    line = await process.stdout.readline()
+                    assert line, said
+                    said += line
+        finally:
             process.terminate()
-            await process.communicate()
+            await asyncio.wait_for(process.communicate(), 30)
     assert f"Worker w1 works on plan p of {address}.".encode() in said.splitlines()[0]
     assert process.returncode == 0
 

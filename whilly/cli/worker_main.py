@@ -187,7 +187,7 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
     from whilly.cli.identity import worker_identity
     from whilly.cli.repositories import access_of
     from whilly.cli.session import no_terminal_after
-    from whilly.cli.worker_lines import how_it_went, worker_line
+    from whilly.cli.worker_lines import LONGEST, how_it_went, worker_line
     from whilly.client.control_plane import ControlPlane
     from whilly.client.errors import Rejected
     from whilly.core.terminal import one_line
@@ -198,7 +198,7 @@ async def _work(settings: Settings, address: str, token: str, plan: str, offered
     from whilly.worker.stop import Stop, stop_on_signals
 
     def tell(sentence: str) -> None:
-        typer.echo(one_line(sentence, 400), err=True)
+        typer.echo(one_line(sentence, LONGEST), err=True)
 
     def admitted(identity: str) -> None:
         tell(f"Worker {identity} works on plan {plan} of {way.control_plane}. Ctrl-C lets it end what it has begun.")

@@ -29,12 +29,12 @@ thousand workers whose waits end one after the other ask the database once in TO
 TOGETHER_SECONDS = 2.0
 """The most that a repeated claim, which may have been granted already, waits for its answer because of that."""
 
-
 END_TOGETHER_SECONDS = 1.0
 """Long waits end at full multiples of this, up to so much before they would. The clients then come back together, too:
 of a thousand idle workers the server hears once in a second, for half of what it costs to be woken by each of them."""
 
 LONG_WAIT_SECONDS = 10.0
+"""From here on a wait may end up to END_TOGETHER_SECONDS early; shorter ones keep their length."""
 
 
 class Claims:
